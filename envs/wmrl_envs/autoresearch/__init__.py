@@ -1,0 +1,1 @@
+"""Sandboxes that score the machine-learning code an agent writes."""

@@ -1,0 +1,1 @@
+"""LIBERO robot simulation behind a Gymnasium face."""

@@ -1,0 +1,1 @@
+"""Two tiny simulator-free environments for tests."""

@@ -1,0 +1,1 @@
+"""Pure mathematics of world-model GRPO: tensors in, tensors out."""

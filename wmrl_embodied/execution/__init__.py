@@ -1,0 +1,1 @@
+"""Real executions in supervised workers."""

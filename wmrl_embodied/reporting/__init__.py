@@ -1,0 +1,1 @@
+"""What a user sees: metric sinks, plots, videos and the report page."""

@@ -1,0 +1,1 @@
+"""Sampling, the update step, the loop, checkpoints and evaluation."""

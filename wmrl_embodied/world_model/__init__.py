@@ -1,0 +1,1 @@
+"""Learned outcome predictors behind one contract."""
