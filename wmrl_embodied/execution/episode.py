@@ -150,8 +150,8 @@ def _upright(observation: Observation) -> NDArray[np.uint8]:
 
 
 @functools.lru_cache(maxsize=2)
-def _policy(path: Path, version: int) -> ActionPolicy:
-    # ``version`` is the file's modification time: a rewritten checkpoint is another policy.
+def _policy(path: Path, _version: int) -> ActionPolicy:
+    # ``_version`` is the file's modification time: a rewritten checkpoint is another policy.
     return load_policy(path)
 
 

@@ -91,9 +91,7 @@ class LocalPool(Generic[Job, Answer]):
 
     def map(self, jobs: Sequence[Job]) -> list[Attempted[Answer]]:
         """Return one record a job, in order, after retries."""
-        results: dict[int, Attempted[Answer]] = {}
-        for index, attempted in self.stream(jobs):
-            results[index] = attempted
+        results = dict(self.stream(jobs))
         return [results[index] for index in range(len(jobs))]
 
     def stream(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Attempted[Answer]]]:

@@ -11,6 +11,7 @@ taking w as its initial noise, held through the episode; an action policy with n
 the log-probability of that noise beside the chunk.
 """
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -58,11 +59,15 @@ class ActionChunk:
 class ActionPolicy(Protocol):
     """Turns observations and a plan into action chunks."""
 
-    chunk: int
-    """Control steps an action chunk lasts."""
+    @property
+    def chunk(self) -> int:
+        """Control steps an action chunk lasts."""
+        ...
 
-    plan_dims: int
-    """Length of w."""
+    @property
+    def plan_dims(self) -> int:
+        """Length of w."""
+        ...
 
     def encode(self, observation: Observation) -> Float[Tensor, " features"]:
         """Return z of one observation."""
@@ -109,11 +114,16 @@ class Proposals:
 class ProposalPolicy(Protocol):
     """Draws what reinforcement learning reinforces: one artifact a rollout.
 
-    For a robot the artifact is a plan latent, for a language agent it is the text it wrote.
+    For a robot the artifact is a plan latent, for a language agent it is the text it wrote. A
+    ``torch.nn.Module`` gives the last three methods.
     """
 
     def propose(self, starts: Starts, group_size: int, *, generator: torch.Generator) -> Proposals:
         """Draw ``group_size`` rollouts for each start."""
+        ...
+
+    def mean_plans(self, starts: Starts) -> Proposals:
+        """Return the most typical artifact of each start, as groups of one."""
         ...
 
     def log_prob(self, proposals: Proposals) -> Float[Tensor, "groups group"]:
@@ -122,4 +132,16 @@ class ProposalPolicy(Protocol):
 
     def score_vectors(self, proposals: Proposals) -> Float[Tensor, "groups group sketch"]:
         """Return ∇ log π of each rollout, or a sketch that keeps inner products."""
+        ...
+
+    def parameters(self) -> Iterator[torch.nn.Parameter]:
+        """Return the trainable parameters."""
+        ...
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Return the parameters by name."""
+        ...
+
+    def load_state_dict(self, state_dict: Mapping[str, Tensor]) -> object:
+        """Restore what :meth:`state_dict` returned."""
         ...
