@@ -7,6 +7,7 @@ from typing import Annotated
 
 import tyro
 from rich.console import Console
+from rich.status import Status
 from rich.table import Table
 
 from wmrl_embodied.execution.episode import Episode, EpisodeJob
@@ -74,8 +75,7 @@ def run_training(config: TrainConfig, folder: RunFolder, *, film: bool, quiet: b
     console.print(f"[bold]{config.name}[/] with {config.estimator!r}, seed {config.seed}")
     console.print(f"run folder: {folder.path}")
     with console.status("starting simulators") as status:
-        waiting = _Counter(status.update)
-        domain = LiberoDomain(config.libero, config.world_model, on_episode=waiting)
+        domain = LiberoDomain(config.libero, config.world_model, on_episode=_EpisodeStatus(status))
 
         def sinks(step: int) -> list[Sink]:
             status.stop()
@@ -94,23 +94,29 @@ def run_training(config: TrainConfig, folder: RunFolder, *, film: bool, quiet: b
         finally:
             domain.close()
     show_result(Console(), config, result, folder)
-    print_path = write_report(folder)
-    Console().print(f"report: {print_path}")
+    Console().print(f"report: {write_report(folder)}")
     return 0
 
 
-class _Counter:
+class _EpisodeStatus:
     """Says on the status line which real episode ended last."""
 
-    def __init__(self, say: object) -> None:
-        self._say = say
-        self.count = 0
+    def __init__(self, status: Status) -> None:
+        self._status = status
+        self._count = 0
 
     def __call__(self, job: EpisodeJob, episode: Episode | None) -> None:
-        self.count += 1
+        """Count ``episode`` and show its outcome."""
+        self._count += 1
+        verdict = "missing" if episode is None else "success" if episode.success else "failure"
+        self._status.update(
+            f"{self._count} real episodes; task {job.task}, initial state {job.init_state}: {verdict}"
+        )
 
 
-def show_result(console: Console, config: TrainConfig, result: RunResult, folder: RunFolder) -> None:
+def show_result(
+    console: Console, config: TrainConfig, result: RunResult, folder: RunFolder
+) -> None:
     """Print real success before and after with intervals, and what the run cost."""
     table = Table(title=f"{config.name}, {config.estimator}, seed {config.seed}")
     for column in ("initial states", "before", "after", "paired starts", "p"):

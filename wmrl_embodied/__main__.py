@@ -1,0 +1,29 @@
+"""``wmrl``: one command, one dataclass, one call."""
+
+import sys
+from typing import Annotated
+
+import tyro
+
+from wmrl_embodied.commands.train import Resume, Train
+from wmrl_envs.errors import WmrlError
+
+Command = (
+    Annotated[Train, tyro.conf.subcommand("train")]
+    | Annotated[Resume, tyro.conf.subcommand("resume")]
+)
+
+
+def main() -> None:
+    """Run the command line; an error that the user can mend is one line and exit code 2."""
+    try:
+        command = tyro.cli(Command, prog="wmrl", config=(tyro.conf.OmitArgPrefixes,))
+        code = command.run()
+    except WmrlError as error:
+        print(f"wmrl: {error}", file=sys.stderr)  # noqa: T201  (the command line's own output)
+        code = 2
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()
