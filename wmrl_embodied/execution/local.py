@@ -10,7 +10,7 @@ import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import TimeoutError as JobTimeoutError
 from dataclasses import dataclass
-from typing import Generic, Self, TypeVar
+from typing import Generic, TypeVar
 
 from pebble import ProcessExpired, ProcessPool
 
@@ -81,7 +81,7 @@ class LocalPool(Generic[Job, Answer]):
             context=multiprocessing.get_context("spawn"),
         )
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "LocalPool[Job, Answer]":
         """Return the pool."""
         return self
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
-from typing import Literal, Self
+from typing import Literal
 
 from wmrl_embodied.execution.contract import Cost
 
@@ -92,6 +92,6 @@ class Ledger:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, saved: dict) -> Self:
+    def from_json(cls, saved: dict) -> "Ledger":
         """Return what :meth:`to_json` was called on."""
         return cls(**saved)

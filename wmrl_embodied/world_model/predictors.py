@@ -96,9 +96,15 @@ def tune_process(inputs: FloatArray, scores: FloatArray) -> FloatArray:
 
 
 def reducer(context: FloatArray, components: int) -> Callable[[FloatArray], FloatArray]:
-    """Return a map to the leading principal components of distinct starts, at unit variance."""
+    """Return a map to the leading principal components of distinct starts, at unit variance.
+
+    n distinct starts have at most n − 1 components: a single one gives no column at all.
+    """
     distinct = np.unique(context, axis=0)
-    pca = PCA(min(components, *distinct.shape)).fit(distinct)
+    components = min(components, len(distinct) - 1, context.shape[1])
+    if components < 1:
+        return lambda new: np.zeros((len(new), 0))
+    pca = PCA(components).fit(distinct)
     scale = np.sqrt(pca.explained_variance_) + 1e-9
     return lambda new: pca.transform(new) / scale
 
