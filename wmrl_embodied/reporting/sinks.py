@@ -12,6 +12,7 @@ METRICS: dict[str, str] = {
     "score/real": "mean real score of the rollouts executed at this step",
     "score/predicted": "mean predicted score of all rollouts proposed at this step",
     "score/predicted_on_executed": "mean predicted score of the rollouts that were executed",
+    "evaluation/held_out": "real success of the mean plan on held-out starts, where asked for",
     "world_model/std": "mean standard deviation of the predicted score",
     "update/loss": "clipped policy loss of the last epoch",
     "update/grad_norm": "norm of the gradient before clipping, last epoch",

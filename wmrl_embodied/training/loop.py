@@ -15,9 +15,7 @@ from wmrl_embodied.training.evaluate import Evaluation, evaluate
 from wmrl_embodied.training.ledger import Ledger
 from wmrl_embodied.training.run_folder import RunFolder
 from wmrl_embodied.training.state import TrainState
-from wmrl_embodied.training.step import StepRecord, improve, warm_up
-
-OnStep = Callable[[TrainState, StepRecord], None]
+from wmrl_embodied.training.step import improve, warm_up
 
 
 class Sink(Protocol):
@@ -47,7 +45,6 @@ def train(
     folder: RunFolder,
     *,
     sinks: Callable[[int], Sequence[Sink]],
-    on_step: OnStep | None = None,
 ) -> RunResult:
     """Run ``config`` to its end, going on from the newest checkpoint in ``folder``.
 
@@ -56,7 +53,6 @@ def train(
         domain: Policy, world model and executor; mutated.
         folder: Where configuration, metrics, checkpoints and evaluations are kept.
         sinks: Makes the metric sinks, given the step the run goes on from.
-        on_step: Called after every step.
     """
     state = start(config, domain, folder.checkpoints)
     before = folder.evaluation("before", lambda: evaluate_run(config, domain))
@@ -66,10 +62,9 @@ def train(
             warm_up(state, config)
         while state.step < config.steps:
             record = improve(state, config)
+            metrics = {**record.metrics, **_progress(state, config)}
             for sink in outputs:
-                sink.write(state.step, record.metrics)
-            if on_step is not None:
-                on_step(state, record)
+                sink.write(state.step, metrics)
             if state.step % config.checkpoint_every == 0 or state.step == config.steps:
                 save_checkpoint(state, folder.checkpoints, keep=config.keep_checkpoints)
     finally:
@@ -92,6 +87,16 @@ def start(config: TrainConfig, domain: Domain, checkpoint_folder: Path) -> Train
     if saved:
         load_checkpoint(state, saved[-1])
     return state
+
+
+def _progress(state: TrainState, config: TrainConfig) -> dict[str, float]:
+    # The learning curve: real success of the mean plan where it was never trained.
+    every = config.evaluation.every
+    if every == 0 or state.step % every:
+        return {}
+    shown = evaluate(state.domain, config.evaluation, seed=config.seed, splits=("held_out",))
+    rate = shown.rate("held_out")
+    return {"evaluation/held_out": rate.value if rate else float("nan")}
 
 
 def evaluate_run(config: TrainConfig, domain: Domain) -> Evaluation:

@@ -18,7 +18,6 @@ import torch
 import torch.nn.functional as F  # noqa: N812  (torch's own convention)
 from jaxtyping import Bool, Float, Int, UInt8
 from torch import Tensor
-from wmrl_envs.libero.dataset import Demonstration
 
 from wmrl_embodied.policies.small_vla import (
     ACTION_DIMS,
@@ -30,6 +29,7 @@ from wmrl_embodied.policies.small_vla import (
 )
 from wmrl_embodied.seeding import seed_of, torch_generator
 from wmrl_envs.errors import InvalidInputError
+from wmrl_envs.libero.dataset import Demonstration
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,7 +99,7 @@ def samples_from(demonstrations: Sequence[Demonstration], config: SmallVLAConfig
         )
     images, proprio, chunks, inside, texts = [], [], [], [], []
     for demo in demonstrations:
-        actions = demo.actions.astype(np.float32)
+        actions = demo.intended.astype(np.float32)
         padded = np.concatenate([actions, np.zeros((config.chunk, ACTION_DIMS), np.float32)])
         images.append(_shrink(demo.images, config.image_size))
         for step in demo.image_steps:
