@@ -141,7 +141,7 @@ class PrefixModel:
     def _design(self, traces: Traces) -> FloatArray:
         prefix = common_prefix(traces.lengths, traces.groups, self.config.chunks)
         seen = traces.features[np.arange(len(prefix)), prefix]
-        return np.column_stack([seen, prefix])
+        return np.column_stack([seen, prefix.astype(np.float64)])
 
     def _fitted(self, design: FloatArray, success: FloatArray) -> Pipeline:
         if len(np.unique(success > 0.5)) < 2:
