@@ -1,0 +1,197 @@
+"""Estimator: predicted and measured scores in, advantages out, with everything it has learned.
+
+A thin shell over the pure functions of this package. The order of calls in a step is its contract:
+``draw`` before anything is executed, ``advantage`` from past knowledge alone, ``observe`` last.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from wmrl_embodied.estimators import anchors, linear, paper, residual_noise, state, state_records
+from wmrl_embodied.estimators.anchors import Draw
+from wmrl_embodied.estimators.checks import check_measured, check_predicted, check_sensitivity
+from wmrl_embodied.estimators.config import PRESETS, EstimatorConfig, preset
+from wmrl_embodied.estimators.diagnostics import Diagnostics, diagnose
+from wmrl_envs.errors import InvalidInputError
+
+__all__ = ["PRESETS", "Diagnostics", "Draw", "Estimator", "EstimatorConfig", "preset"]
+
+
+class Estimator:
+    """World-model GRPO's advantages, for one run or for several runs side by side."""
+
+    def __init__(
+        self,
+        config: EstimatorConfig,
+        *,
+        num_tasks: int = 1,
+        runs: tuple[int, ...] = (),
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        """Start without knowledge.
+
+        Args:
+            config: What is executed, and how it is combined with predictions.
+            num_tasks: Number of tasks; ``tasks`` arguments lie in [0, num_tasks).
+            runs: Leading shape of every argument: independent runs advanced side by side.
+            dtype: Of scores and of the state.
+
+        Raises:
+            InvalidInputError: If ``num_tasks`` is below 1.
+        """
+        if num_tasks < 1:
+            raise InvalidInputError(f"num_tasks must be at least 1, got {num_tasks}")
+        self.config = config
+        self._num_tasks = num_tasks
+        self._runs = runs
+        self._state = state.start(config, num_tasks=num_tasks, runs=runs, dtype=dtype)
+
+    @property
+    def fallback(self) -> Bool[Tensor, "*runs"]:
+        """Whether the next step needs only ``config.fallback_groups`` groups, all executed."""
+        return self._state.progress.fallback
+
+    @property
+    def learning_rate_factor(self) -> Float[Tensor, "*runs"]:
+        """Factor for the next step's learning rate: below 1 while in the fallback."""
+        return torch.where(self.fallback, self.config.fallback_rate, 1.0)
+
+    def calibration_curve(
+        self,
+    ) -> tuple[Float[Tensor, "*runs edges"], Float[Tensor, "*runs cells"]]:
+        """Return the map's values on equally spaced edges over [0, 1], and pairs per cell."""
+        return self._state.calibration.table.clone(), self._state.calibration.weight.clone()
+
+    def draw(
+        self,
+        predicted: Float[Tensor, "*runs groups group"],
+        *,
+        tasks: Int[Tensor, "*runs groups"],
+        sensitivity: Float[Tensor, "*runs groups group"] | None,
+        generator: torch.Generator | None,
+    ) -> Draw:
+        """Choose what to execute, before any real score is seen.
+
+        Args:
+            predicted: Raw world-model scores in [0, 1].
+            tasks: Task of each group.
+            sensitivity: Norm of each rollout's policy gradient or a proxy of it, used with
+                ``unit='active'``; None draws rollouts uniformly.
+            generator: Source of the draw.
+
+        Raises:
+            InvalidInputError: If scores or shapes break a rule.
+        """
+        check_predicted(predicted, tasks, runs=self._runs, num_tasks=self._num_tasks)
+        config, shape = self.config, tuple(predicted.shape)
+        audit = linear.auditing(self._state, config)
+        fraction = config.audit_fraction if audit else config.anchor_fraction
+        if config.unit == "group" or fraction in (0.0, 1.0):
+            drawn = anchors.draw_groups(shape, fraction=fraction, generator=generator)
+        elif config.unit == "rollout" or sensitivity is None:
+            drawn = anchors.draw_rollouts(shape, fraction=fraction, generator=generator)
+        else:
+            check_sensitivity(sensitivity, predicted)
+            gain = sensitivity * residual_noise.deviation(self._state.noise, predicted)
+            probability = anchors.active_probability(
+                gain, fraction=fraction, floor=config.active_floor
+            )
+            drawn = anchors.draw_active(probability, generator=generator)
+        if not bool(self.fallback.any()):
+            return drawn
+        share = min(1.0, config.fallback_groups / shape[-2])
+        whole = anchors.draw_groups(shape, fraction=share, generator=generator)
+        return state_records.select(self.fallback, whole, drawn)
+
+    def advantage(
+        self,
+        predicted: Float[Tensor, "*runs groups group"],
+        measured: Float[Tensor, "*runs groups group"],
+        draw: Draw,
+        *,
+        tasks: Int[Tensor, "*runs groups"],
+    ) -> tuple[Float[Tensor, "*runs groups group"], Diagnostics]:
+        """Return each rollout's advantage, from corrections learned in earlier steps only.
+
+        ``rule='paper'`` alone pushes the step's pairs before it uses them, as published.
+
+        Args:
+            predicted: Raw world-model scores, as given to :meth:`draw`.
+            measured: Real scores in [0, 1]; NaN where nothing was executed, or where an execution
+                is missing for reasons of the infrastructure, which is no score of 0.
+            draw: What :meth:`draw` returned.
+            tasks: Task of each group.
+
+        Raises:
+            InvalidInputError: If scores or shapes break a rule.
+        """
+        observed, step = self._see(predicted, measured, draw, tasks)
+        if self.config.rule == "paper":
+            pushed = paper.push(self._state.paper, predicted, measured, observed)
+            value = paper.advantage(pushed, predicted, measured, draw.execute, observed)
+        else:
+            value = step.coefficient / step.root[..., None, None]
+        return value, diagnose(self._state, step, predicted, measured, draw, observed)
+
+    def observe(
+        self,
+        predicted: Float[Tensor, "*runs groups group"],
+        measured: Float[Tensor, "*runs groups group"],
+        draw: Draw,
+        *,
+        tasks: Int[Tensor, "*runs groups"],
+        sketch: Float[Tensor, "*runs groups group dims"] | None,
+    ) -> None:
+        """Learn from a step after its advantages were used.
+
+        Args:
+            predicted: Raw world-model scores.
+            measured: Real scores; NaN where there is none.
+            draw: What was drawn.
+            tasks: Task of each group.
+            sketch: z_j, the gradient of each rollout's log-probability, or a random-sign sketch
+                of it; needed with ``eta='auto'``, otherwise it may be None.
+
+        Raises:
+            InvalidInputError: If scores or shapes break a rule.
+        """
+        observed, step = self._see(predicted, measured, draw, tasks)
+        learned, config = self._state, self.config
+        if config.rule == "paper":
+            learned = replace(
+                learned, paper=paper.push(learned.paper, predicted, measured, observed)
+            )
+        elif config.use_world_model:
+            if sketch is not None:
+                learned = linear.watch(learned, config, step, sketch)
+            elif config.eta == "auto" or config.fallback:
+                raise InvalidInputError(
+                    "sketch must be given with eta='auto' or fallback=True, got None; pass the "
+                    "rollouts' score vectors, or fix eta"
+                )
+            learned = linear.learn(learned, config, step, predicted, measured, tasks)
+        self._state = linear.advance(learned, config, step)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Return everything the estimator has learned; loading it resumes bit for bit."""
+        return state.to_tensors(self._state)
+
+    def load_state_dict(self, stored: Mapping[str, Tensor]) -> None:
+        """Restore what :meth:`state_dict` returned.
+
+        Raises:
+            InvalidInputError: If a tensor is missing or does not fit the configuration.
+        """
+        self._state = state.from_tensors(self._state, stored)
+
+    def _see(
+        self, predicted: Tensor, measured: Tensor, draw: Draw, tasks: Tensor
+    ) -> tuple[Tensor, linear.Step]:
+        check_predicted(predicted, tasks, runs=self._runs, num_tasks=self._num_tasks)
+        observed = check_measured(measured, predicted, draw)
+        step = linear.see(self._state, self.config, predicted, measured, draw, observed, tasks)
+        return observed, step
