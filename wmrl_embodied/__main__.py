@@ -5,12 +5,24 @@ from typing import Annotated
 
 import tyro
 
+from wmrl_embodied.commands.compare import Compare
+from wmrl_embodied.commands.envs import Envs
+from wmrl_embodied.commands.evaluate import Eval
+from wmrl_embodied.commands.report import Report
+from wmrl_embodied.commands.sft import Sft
 from wmrl_embodied.commands.train import Resume, Train
+from wmrl_embodied.commands.world_model import FidelityCommand
 from wmrl_envs.errors import WmrlError
 
 Command = (
     Annotated[Train, tyro.conf.subcommand("train")]
     | Annotated[Resume, tyro.conf.subcommand("resume")]
+    | Annotated[Eval, tyro.conf.subcommand("eval")]
+    | Annotated[Report, tyro.conf.subcommand("report")]
+    | Annotated[Compare, tyro.conf.subcommand("compare")]
+    | Annotated[FidelityCommand, tyro.conf.subcommand("fidelity")]
+    | Annotated[Sft, tyro.conf.subcommand("sft")]
+    | Annotated[Envs, tyro.conf.subcommand("envs")]
 )
 
 

@@ -20,6 +20,7 @@ from wmrl_embodied.training.evaluate import SPLITS, change
 from wmrl_embodied.training.libero import LiberoDomain
 from wmrl_embodied.training.loop import RunResult, Sink, train
 from wmrl_embodied.training.run_folder import RunFolder
+from wmrl_embodied.world_model.store import save_world_model
 
 Preset = tyro.extras.subcommand_type_from_defaults(
     {name: make() for name, make in PRESETS.items()},
@@ -89,6 +90,7 @@ def run_training(config: TrainConfig, folder: RunFolder, *, film: bool, quiet: b
 
         try:
             result = train(config, domain, folder, sinks=sinks)
+            save_world_model(domain.world_model, folder.world_model, note={"run": config.name})
             if film:
                 film_before_and_after(domain, folder.videos)
         finally:

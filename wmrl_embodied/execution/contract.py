@@ -1,7 +1,7 @@
 """What the toolkit asks of an executor: real outcomes, or the fact that one is missing."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -42,6 +42,7 @@ class Outcomes:
     cost: Cost
 
 
+@runtime_checkable
 class Executor(Protocol):
     """Runs proposals for real."""
 

@@ -13,7 +13,7 @@ the log-probability of that noise beside the chunk.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -56,6 +56,7 @@ class ActionChunk:
     """Memory after the chunk."""
 
 
+@runtime_checkable
 class ActionPolicy(Protocol):
     """Turns observations and a plan into action chunks."""
 
@@ -111,6 +112,7 @@ class Proposals:
     """Log-density of each plan under the policy that drew it; no gradient."""
 
 
+@runtime_checkable
 class ProposalPolicy(Protocol):
     """Draws what reinforcement learning reinforces: one artifact a rollout.
 

@@ -10,12 +10,12 @@ import plotly.graph_objects as go
 from plotly.io import to_html
 
 from wmrl_embodied.files import write_atomically
-from wmrl_embodied.reporting.sinks import read_metrics
+from wmrl_embodied.reporting.sinks import Metrics, read_metrics
 from wmrl_embodied.training.evaluate import SPLITS, Evaluation, change
 from wmrl_embodied.training.ledger import PARTS
 from wmrl_embodied.training.run_folder import RunFolder
 
-Steps = list[dict[str, float | None]]
+Steps = list[Metrics]
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1b1f24; --ground: #ffffff; --quiet: #5d6670; --line: #d5dae0; }
@@ -54,7 +54,7 @@ _PLOTS: tuple[tuple[str, str, tuple[Curve, ...]], ...] = (
         "World model and correction",
         "",
         (
-            Curve(metric="estimator/within_group_r2", name="within-group R²"),
+            Curve(metric="estimator/r_squared", name="within-group R²"),
             Curve(metric="estimator/slope", name="within-group slope λ"),
             Curve(metric="estimator/eta", name="η, share of the correction"),
             Curve(metric="estimator/real_share", name="real share of the update"),

@@ -8,6 +8,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch.utils.tensorboard import SummaryWriter
 
+Metrics = dict[str, float | int | None]
+"""One logged step: ``step`` and every metric, None where it was not a number."""
+
 METRICS: dict[str, str] = {
     "score/real": "mean real score of the rollouts executed at this step",
     "score/predicted": "mean predicted score of all rollouts proposed at this step",
@@ -100,7 +103,7 @@ class TerminalSink:
         self._progress.stop()
 
 
-def read_metrics(path: Path) -> list[dict[str, float | None]]:
+def read_metrics(path: Path) -> list[Metrics]:
     """Return the steps that a :class:`JsonLinesSink` wrote; a half-written last line is dropped."""
     if not path.exists():
         return []

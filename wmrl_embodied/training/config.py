@@ -51,9 +51,6 @@ class UpdateConfig:
     epsilon_high: float | None = None
     """Upper clip of the importance ratio."""
 
-    beta: float = 0.0
-    """Weight of the divergence from the policy at the start."""
-
     max_grad_norm: float = 1.0
     """Gradients are scaled down to this norm."""
 

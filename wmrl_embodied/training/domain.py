@@ -4,7 +4,7 @@ The loop and the step see tasks, starts, proposals and outcomes; whether a propo
 that a simulator runs or a program that a sandbox runs is the domain's business.
 """
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from jaxtyping import Int
 from torch import Tensor
@@ -14,6 +14,7 @@ from wmrl_embodied.policies.contract import ProposalPolicy, Starts
 from wmrl_embodied.world_model.contract import WorldModel
 
 
+@runtime_checkable
 class Domain(Protocol):
     """A policy, its world model, and the means to run proposals for real."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 
@@ -18,6 +18,7 @@ from wmrl_embodied.training.state import TrainState
 from wmrl_embodied.training.step import improve, warm_up
 
 
+@runtime_checkable
 class Sink(Protocol):
     """Takes one flat dict of metrics a step."""
 
@@ -58,7 +59,7 @@ def train(
     before = folder.evaluation("before", lambda: evaluate_run(config, domain))
     outputs = sinks(state.step)
     try:
-        if not state.is_warm:
+        if not state.is_warm and state.estimator.config.use_world_model:
             warm_up(state, config)
         while state.step < config.steps:
             record = improve(state, config)

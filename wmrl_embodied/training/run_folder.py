@@ -38,6 +38,7 @@ class RunFolder:
         self.metrics = path / "metrics.jsonl"
         self.tensorboard = path / "tensorboard"
         self.videos = path / "videos"
+        self.world_model = path / "world_model.safetensors"
         self.report = path / "report.html"
 
     @classmethod
@@ -83,7 +84,9 @@ class RunFolder:
         try:
             return _CONVERTER.loads(path.read_text(encoding="utf-8"), TrainConfig)
         except BaseValidationError as error:
-            reasons = "; ".join(transform_error(error))
+            reasons = "; ".join(
+                transform_error(error, format_exception=lambda cause, _: str(cause))
+            )
             raise InvalidInputError(
                 f"{str(path)!r} must hold a run's configuration, got {reasons}; start a new run"
             ) from error

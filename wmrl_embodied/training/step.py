@@ -59,10 +59,11 @@ def improve(state: TrainState, config: TrainConfig) -> StepRecord:
         estimator.observe(
             prediction.score, outcomes.scores, draw, tasks=starts.tasks, sketch=sketch
         )
-    with ledger.measure("world_model"):
-        domain.world_model.observe(proposals, outcomes.scores, outcomes.executed)
-        if (state.step + 1) % config.refit_every == 0 or diagnostics.refresh_requested:
-            domain.world_model.fit()
+    if estimator.config.use_world_model:
+        with ledger.measure("world_model"):
+            domain.world_model.observe(proposals, outcomes.scores, outcomes.executed)
+            if (state.step + 1) % config.refit_every == 0 or diagnostics.refresh_requested:
+                domain.world_model.fit()
     state.step += 1
     metrics = {
         **losses,

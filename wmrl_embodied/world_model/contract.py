@@ -7,7 +7,7 @@ outcome was.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -26,6 +26,7 @@ class Prediction:
     """Standard deviation of the *expected* score: what more data would remove."""
 
 
+@runtime_checkable
 class WorldModel(Protocol):
     """Predicts the outcomes of proposals and learns from those that were really executed."""
 

@@ -1,0 +1,69 @@
+"""``wmrl eval``: real success of a run's policy by LIBERO's protocol."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from wmrl_embodied.training.config import EvaluationConfig
+from wmrl_embodied.training.evaluate import SPLITS, evaluate
+from wmrl_embodied.training.libero import LiberoDomain
+from wmrl_embodied.training.loop import start
+from wmrl_embodied.training.run_folder import RunFolder
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Eval:
+    """Evaluate a run's newest checkpoint on official initial states, training and held-out."""
+
+    folder: tyro.conf.Positional[Path]
+    """Run folder."""
+
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+    """Initial states and draws."""
+
+    as_json: bool = False
+    """Print one JSON object instead of a table."""
+
+    def run(self) -> int:
+        """Evaluate and print success rates with Wilson 95 % intervals."""
+        folder = RunFolder.open(self.folder)
+        config = folder.config()
+        domain = LiberoDomain(config.libero, config.world_model)
+        try:
+            state = start(config, domain, folder.checkpoints)
+            found = evaluate(domain, self.evaluation, seed=config.seed)
+        finally:
+            domain.close()
+        rows = [
+            (
+                task,
+                split,
+                "mean" if of_mean else "drawn",
+                found.rate(split, task=task, of_mean=of_mean),
+            )
+            for task in domain.task_names
+            for split in SPLITS
+            for of_mean in (True, False)
+        ]
+        known = [row for row in rows if row[3] is not None]
+        if self.as_json:
+            print_json = [
+                {"task": task, "split": split, "plan": plan, "success": rate.value,
+                 "low": rate.low, "high": rate.high}
+                for task, split, plan, rate in known
+            ]  # fmt: skip
+            Console().print_json(
+                json.dumps({"step": state.step, "missing": found.missing, "rates": print_json})
+            )
+            return 0
+        table = Table(title=f"{self.folder}, step {state.step}, {found.missing} episodes missing")
+        for column in ("task", "initial states", "plan", "success"):
+            table.add_column(column)
+        for task, split, plan, rate in known:
+            table.add_row(task, split, plan, str(rate))
+        Console().print(table)
+        return 0
