@@ -27,7 +27,6 @@ returns what was seen before each action.
 
 import json
 import os
-import tempfile
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -213,12 +212,10 @@ def _opened(path: Path) -> Generator[h5py.File]:
 @contextmanager
 def _atomic_file(path: Path) -> Generator[h5py.File]:
     """Write to a hidden file beside ``path`` and rename it into place at the end."""
-    temporary: Path | None = None
+    # The process's number keeps writers apart; a plain file, so that the umask decides its mode.
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        os.close(handle)
-        temporary = Path(name)
         with h5py.File(temporary, "w") as file:
             yield file
         temporary.replace(path)
@@ -227,8 +224,7 @@ def _atomic_file(path: Path) -> Generator[h5py.File]:
             f"{str(path)!r} must be writable, got {error}; choose another folder or free its disk"
         ) from error
     finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def _start(file: h5py.File, task: TaskInfo) -> h5py.Group:
