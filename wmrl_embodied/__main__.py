@@ -29,7 +29,7 @@ Command = (
 def main() -> None:
     """Run the command line; an error that the user can mend is one line and exit code 2."""
     try:
-        command = tyro.cli(Command, prog="wmrl", config=(tyro.conf.OmitArgPrefixes,))
+        command = tyro.cli(Command, prog="wmrl", config=(tyro.conf.OmitArgPrefixes, tyro.conf.CascadeSubcommandArgs))
         code = command.run()
     except WmrlError as error:
         print(f"wmrl: {error}", file=sys.stderr)  # noqa: T201  (the command line's own output)

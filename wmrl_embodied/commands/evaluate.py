@@ -1,7 +1,7 @@
 """``wmrl eval``: real success of a run's policy by LIBERO's protocol."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import tyro
@@ -9,10 +9,11 @@ from rich.console import Console
 from rich.table import Table
 
 from wmrl_embodied.training.config import EvaluationConfig
-from wmrl_embodied.training.evaluate import SPLITS, evaluate
+from wmrl_embodied.training.evaluate import SPLITS, Evaluation, evaluate
 from wmrl_embodied.training.libero import LiberoDomain
 from wmrl_embodied.training.loop import start
 from wmrl_embodied.training.run_folder import RunFolder
+from wmrl_embodied.training.statistics import Interval
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,32 +39,32 @@ class Eval:
             found = evaluate(domain, self.evaluation, seed=config.seed)
         finally:
             domain.close()
-        rows = [
-            (
-                task,
-                split,
-                "mean" if of_mean else "drawn",
-                found.rate(split, task=task, of_mean=of_mean),
-            )
-            for task in domain.task_names
-            for split in SPLITS
-            for of_mean in (True, False)
-        ]
-        known = [row for row in rows if row[3] is not None]
+        rates = _rates(found, domain.task_names)
         if self.as_json:
-            print_json = [
-                {"task": task, "split": split, "plan": plan, "success": rate.value,
-                 "low": rate.low, "high": rate.high}
-                for task, split, plan, rate in known
-            ]  # fmt: skip
+            shown = [
+                {"task": task, "split": split, "plan": plan, **asdict(rate)}
+                for task, split, plan, rate in rates
+            ]
             Console().print_json(
-                json.dumps({"step": state.step, "missing": found.missing, "rates": print_json})
+                json.dumps({"step": state.step, "missing": found.missing, "rates": shown})
             )
             return 0
         table = Table(title=f"{self.folder}, step {state.step}, {found.missing} episodes missing")
         for column in ("task", "initial states", "plan", "success"):
             table.add_column(column)
-        for task, split, plan, rate in known:
+        for task, split, plan, rate in rates:
             table.add_row(task, split, plan, str(rate))
         Console().print(table)
         return 0
+
+
+def _rates(found: Evaluation, tasks: tuple[str, ...]) -> list[tuple[str, str, str, Interval]]:
+    # One row a task, split and kind of plan that was evaluated.
+    rows = []
+    for task in tasks:
+        for split in SPLITS:
+            for plan in ("mean", "drawn"):
+                rate = found.rate(split, task=task, of_mean=plan == "mean")
+                if rate is not None:
+                    rows.append((task, split, plan, rate))
+    return rows

@@ -22,7 +22,7 @@ from wmrl_embodied.training.loop import RunResult, Sink, train
 from wmrl_embodied.training.run_folder import RunFolder
 from wmrl_embodied.world_model.store import save_world_model
 
-Preset = tyro.extras.subcommand_type_from_defaults(
+_PRESET_SUBCOMMANDS = tyro.extras.subcommand_type_from_defaults(
     {name: make() for name, make in PRESETS.items()},
     descriptions={name: (make.__doc__ or "").strip() for name, make in PRESETS.items()},
 )
@@ -32,7 +32,9 @@ Preset = tyro.extras.subcommand_type_from_defaults(
 class Train:
     """Post-train a policy: really execute a few rollouts, predict the rest."""
 
-    config: Annotated[Preset, tyro.conf.arg(name="")] = field(default_factory=libero_quick)
+    config: Annotated[TrainConfig, tyro.conf.arg(name="", constructor=_PRESET_SUBCOMMANDS)] = field(
+        default_factory=libero_quick
+    )
     """The run."""
 
     folder: Path | None = None

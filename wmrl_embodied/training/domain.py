@@ -18,12 +18,25 @@ from wmrl_embodied.world_model.contract import WorldModel
 class Domain(Protocol):
     """A policy, its world model, and the means to run proposals for real."""
 
-    task_names: tuple[str, ...]
-    """One name a task."""
+    @property
+    def task_names(self) -> tuple[str, ...]:
+        """One name a task."""
+        ...
 
-    policy: ProposalPolicy
-    world_model: WorldModel
-    executor: Executor
+    @property
+    def policy(self) -> ProposalPolicy:
+        """What is trained."""
+        ...
+
+    @property
+    def world_model(self) -> WorldModel:
+        """What predicts."""
+        ...
+
+    @property
+    def executor(self) -> Executor:
+        """What runs proposals for real."""
+        ...
 
     def init_states(self, task: int, split: str) -> tuple[int, ...]:
         """Return the initial states of a task that belong to ``"train"`` or ``"held_out"``."""
