@@ -2,7 +2,7 @@
 
 Pairs (predicted s, measured r) are held as decayed sums on a fine grid over [0, 1], so that the
 memory is constant and a refit costs the same after ten pairs and after ten million. Isotonic
-regression (scikit-learn) on the cells' centroids is blended with a straight line while pairs are
+regression (SciPy's, which scikit-learn calls) on the cells' centroids is blended with a straight line while pairs are
 few; the line is itself held near the identity by ten imagined pairs.
 
 Notation:
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
-from sklearn.isotonic import isotonic_regression
+from scipy.optimize import isotonic_regression
 from torch import Tensor
 
 _IMAGINED_PAIRS = 10.0
@@ -143,6 +143,6 @@ def _fit(
     slope = max(0.0, (centred @ (y - mean_y) + prior) / (centred @ (x - mean_x) + prior))
     level = (total * mean_y + _IMAGINED_PAIRS * mean_x) / (total + _IMAGINED_PAIRS)
     line = np.clip(level + slope * (edges - mean_x), 0.0, 1.0)
-    steps = isotonic_regression(y, sample_weight=weight, y_min=0.0, y_max=1.0)
+    steps = isotonic_regression(y, weights=weight).x
     share = total / (total + line_pairs)
     return share * np.interp(edges, x, steps) + (1.0 - share) * line

@@ -5,7 +5,7 @@ A thin shell over the pure functions of this package. The order of calls in a st
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -19,6 +19,16 @@ from wmrl_embodied.estimators.diagnostics import Diagnostics, diagnose
 from wmrl_envs.errors import InvalidInputError
 
 __all__ = ["PRESETS", "Diagnostics", "Draw", "Estimator", "EstimatorConfig", "preset"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """A step as :meth:`Estimator.advantage` saw it, kept for :meth:`Estimator.observe`."""
+
+    key: tuple[Tensor, Tensor, Draw, Tensor]
+    observed: Tensor
+    step: linear.Step
+    paper: paper.PaperState
 
 
 class Estimator:
@@ -49,6 +59,7 @@ class Estimator:
         self._num_tasks = num_tasks
         self._runs = runs
         self._state = state.start(config, num_tasks=num_tasks, runs=runs, dtype=dtype)
+        self._seen: _Seen | None = None
 
     @property
     def fallback(self) -> Bool[Tensor, "*runs"]:
@@ -129,13 +140,12 @@ class Estimator:
         Raises:
             InvalidInputError: If scores or shapes break a rule.
         """
-        observed, step = self._see(predicted, measured, draw, tasks)
+        seen = self._see(predicted, measured, draw, tasks)
         if self.config.rule == "paper":
-            pushed = paper.push(self._state.paper, predicted, measured, observed)
-            value = paper.advantage(pushed, predicted, measured, draw.execute, observed)
+            value = paper.advantage(seen.paper, predicted, measured, draw.execute, seen.observed)
         else:
-            value = step.coefficient / step.root[..., None, None]
-        return value, diagnose(self._state, step, predicted, measured, draw, observed)
+            value = seen.step.coefficient / seen.step.root[..., None, None]
+        return value, diagnose(self._state, seen.step, predicted, measured, draw, seen.observed)
 
     def observe(
         self,
@@ -159,12 +169,10 @@ class Estimator:
         Raises:
             InvalidInputError: If scores or shapes break a rule.
         """
-        observed, step = self._see(predicted, measured, draw, tasks)
-        learned, config = self._state, self.config
+        seen = self._see(predicted, measured, draw, tasks)
+        learned, config, step = self._state, self.config, seen.step
         if config.rule == "paper":
-            learned = replace(
-                learned, paper=paper.push(learned.paper, predicted, measured, observed)
-            )
+            learned = replace(learned, paper=seen.paper)
         elif config.use_world_model:
             if sketch is not None:
                 learned = linear.watch(learned, config, step, sketch)
@@ -174,7 +182,7 @@ class Estimator:
                     "rollouts' score vectors, or fix eta"
                 )
             learned = linear.learn(learned, config, step, predicted, measured, tasks)
-        self._state = linear.advance(learned, config, step)
+        self._state, self._seen = linear.advance(learned, config, step), None
 
     def state_dict(self) -> dict[str, Tensor]:
         """Return everything the estimator has learned; loading it resumes bit for bit."""
@@ -186,12 +194,20 @@ class Estimator:
         Raises:
             InvalidInputError: If a tensor is missing or does not fit the configuration.
         """
-        self._state = state.from_tensors(self._state, stored)
+        self._state, self._seen = state.from_tensors(self._state, stored), None
 
-    def _see(
-        self, predicted: Tensor, measured: Tensor, draw: Draw, tasks: Tensor
-    ) -> tuple[Tensor, linear.Step]:
+    def _see(self, predicted: Tensor, measured: Tensor, draw: Draw, tasks: Tensor) -> _Seen:
+        # ``observe`` is asked about the step that ``advantage`` saw: no need to work it out twice.
+        key = (predicted, measured, draw, tasks)
+        if self._seen is not None and all(
+            old is new for old, new in zip(self._seen.key, key, strict=True)
+        ):
+            return self._seen
         check_predicted(predicted, tasks, runs=self._runs, num_tasks=self._num_tasks)
         observed = check_measured(measured, predicted, draw)
         step = linear.see(self._state, self.config, predicted, measured, draw, observed, tasks)
-        return observed, step
+        pushed = self._state.paper
+        if self.config.rule == "paper":
+            pushed = paper.push(pushed, predicted, measured, observed)
+        self._seen = _Seen(key=key, observed=observed, step=step, paper=pushed)
+        return self._seen

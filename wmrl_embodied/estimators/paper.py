@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
-from sklearn.isotonic import isotonic_regression
+from scipy.optimize import isotonic_regression
 from torch import Tensor
 
 from wmrl_embodied.estimators import calibration
@@ -151,9 +151,9 @@ def _refit(state: PaperState) -> PaperState:
     zeros = torch.zeros(*cell.shape[:-1], BINS, dtype=state.measured.dtype)
     count = zeros.scatter_add(-1, cell, held.to(zeros.dtype))
     total = zeros.scatter_add(-1, cell, torch.where(held, state.measured, 0.0))
-    table = state.table.clone()
+    table, sums = state.table.clone(), torch.stack([count, total])
     for run in torch.nonzero(due.reshape(-1)).squeeze(-1).tolist():
-        fitted = _fit(count.view(-1, BINS)[run].numpy(), total.view(-1, BINS)[run].numpy())
+        fitted = _fit(*sums.view(2, -1, BINS)[:, run].double().numpy())
         table.view(-1, table.shape[-1])[run] = torch.from_numpy(fitted).to(table.dtype)
     return replace(state, table=table, fitted=torch.where(due, state.pairs, state.fitted))
 
@@ -161,9 +161,7 @@ def _refit(state: PaperState) -> PaperState:
 def _fit(count: np.ndarray, total: np.ndarray) -> np.ndarray:
     held = count > 0
     centres = (np.arange(BINS) + 0.5) / BINS
-    means = isotonic_regression(
-        (total[held] / count[held]).astype(np.float64), sample_weight=count[held].astype(np.float64)
-    )
+    means = isotonic_regression(total[held] / count[held], weights=count[held]).x
     return np.interp(np.linspace(0.0, 1.0, 2 * BINS + 1), centres[held], means)
 
 

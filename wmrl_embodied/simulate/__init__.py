@@ -1,0 +1,1 @@
+"""Simulation: bandits with wrong world models, on which every estimator is compared."""
