@@ -114,16 +114,16 @@ def active_probability(
     """
     mean = gain.mean((-2, -1), keepdim=True)
     relative = torch.where(mean > 0, gain / mean.clamp_min(torch.finfo(gain.dtype).tiny), 1.0)
-    weight = floor + (1.0 - floor) * relative
-    least, budget = floor * fraction, fraction * gain.shape[-1] * gain.shape[-2]
-    probability = (weight * fraction).clamp(least, 1.0)
+    probability = fraction * (floor + (1.0 - floor) * relative)
+    budget = fraction * gain.shape[-1] * gain.shape[-2]
     for _ in range(_WATER_FILLING_ROUNDS):
         full = probability >= 1.0
-        left = budget - full.sum((-2, -1), keepdim=True)
+        if not bool((probability > 1.0).any()):
+            break
         held = torch.where(full, 0.0, probability).sum((-2, -1), keepdim=True)
-        ratio = (left / held.clamp_min(1e-12)).clamp_min(0.0)
-        probability = torch.where(full, 1.0, (probability * ratio).clamp(least, 1.0))
-    return probability
+        left = (budget - full.sum((-2, -1), keepdim=True)).clamp_min(0.0)
+        probability = torch.where(full, 1.0, probability * (left / held.clamp_min(1e-12)))
+    return probability.clamp(floor * fraction, 1.0)
 
 
 def _count(available: int, fraction: float) -> int:

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from wmrl_embodied.estimators import alarm, coefficients, monitor, slope
+from wmrl_embodied.estimators import alarm, coefficients, slope
 from wmrl_embodied.estimators.anchors import Draw
 from wmrl_embodied.estimators.linear import Step
 from wmrl_embodied.estimators.state import EstimatorState
@@ -139,7 +139,6 @@ def diagnose(
     """
     bias_before, noise_before = error_moments(predicted, measured, observed)
     bias_after, noise_after = error_moments(step.calibrated, measured, observed)
-    found = monitor.evidence(state.monitor)
     asked, realised = draw.execute.sum((-2, -1)), observed.sum((-2, -1))
     return Diagnostics(
         eta=step.eta,
@@ -155,8 +154,8 @@ def diagnose(
         asked=asked.to(predicted.dtype),
         realised=realised.to(predicted.dtype),
         missing=(asked - realised).to(predicted.dtype),
-        bias_square=found.bias,
-        bias_deviation=found.deviation,
+        bias_square=step.evidence.bias,
+        bias_deviation=step.evidence.deviation,
         growth=alarm.growth(state.alarm),
         alarm=state.alarm.on,
         fallback=state.progress.fallback,

@@ -61,6 +61,9 @@ class Step:
     eta: Float[Tensor, "*runs"]
     """η."""
 
+    evidence: monitor.Evidence
+    """What the monitor knew."""
+
     coefficient: Float[Tensor, "*runs groups group"]
     """c."""
 
@@ -96,30 +99,16 @@ def see(
     slopes = within_group_slopes(state, config)
     centred = (signal * slopes[..., None, None, :]).sum(-1)
     probability = coefficients.effective_probability(draw.probability, draw.execute, observed)
-    whole = state.progress.fallback | (config.unit == "group")
-    kept = torch.where(whole[..., None, None], coefficients.complete_groups(observed), observed)
-    level = torch.where(
-        whole[..., None, None],
-        coefficients.masked_mean(measured, kept),
-        baseline.baseline(state.baseline, calibrated),
+    kept, target, residual = _correct(
+        state, config, centred, calibrated, measured, observed, probability
     )
-    target = torch.where(kept, measured - level, 0.0)
-    residual = torch.where(
-        whole[..., None, None],
-        coefficients.group_residual(centred, measured, kept, probability),
-        coefficients.rollout_residual(centred, target, kept, probability),
-    )
-    eta = trust(state, config)
+    found = monitor.evidence(state.monitor)
+    eta = trust(state, config, found)
     coefficient = coefficients.combine(centred, residual, eta)
     if config.fallback:
         alone = torch.where(kept, target / probability, 0.0)
         coefficient = torch.where(state.progress.fallback[..., None, None], alone, coefficient)
-    scaled = scale.update(
-        state.scale,
-        torch.where(state.progress.fallback, 0.0, coefficient.square().mean((-2, -1))),
-        mean_square(centred_advantage(measured, kept), coefficients.complete_groups(kept)),
-        decay=config.scale_decay,
-    )
+    scaled, root = _rescale(state, config, coefficient, measured, kept)
     return Step(
         observed=kept,
         probability=probability,
@@ -131,13 +120,10 @@ def see(
         target=target,
         residual=residual,
         eta=eta,
+        evidence=found,
         coefficient=coefficient,
         scale=scaled,
-        root=torch.where(
-            state.progress.fallback,
-            scale.root_mean_square(scaled.spread, scaled.spread_mass),
-            scale.root_mean_square(scaled.mixed, scaled.mixed_mass),
-        ),
+        root=root,
     )
 
 
@@ -181,7 +167,9 @@ def auditing(state: EstimatorState, config: EstimatorConfig) -> bool:
     return int(state.progress.steps) < config.audit_steps
 
 
-def trust(state: EstimatorState, config: EstimatorConfig) -> Float[Tensor, "*runs"]:
+def trust(
+    state: EstimatorState, config: EstimatorConfig, found: monitor.Evidence
+) -> Float[Tensor, "*runs"]:
     """Return η of the next step; 1 during an alarm and in the fallback."""
     if config.eta != "auto":
         eta = torch.full_like(state.slope.square, config.eta)
@@ -189,7 +177,7 @@ def trust(state: EstimatorState, config: EstimatorConfig) -> Float[Tensor, "*run
         eta = torch.full_like(state.slope.square, config.audit_eta)
     else:
         eta = monitor.trust(
-            monitor.evidence(state.monitor),
+            found,
             confidence=config.monitor_confidence,
             horizon=config.monitor_horizon,
             least=config.eta_min,
@@ -310,6 +298,60 @@ def advance(state: EstimatorState, config: EstimatorConfig, step: Step) -> Estim
             groups=torch.maximum(progress.groups, groups),
             fallback=off,
         ),
+    )
+
+
+def _correct(
+    state: EstimatorState,
+    config: EstimatorConfig,
+    centred: Float[Tensor, "*runs groups group"],
+    calibrated: Float[Tensor, "*runs groups group"],
+    measured: Float[Tensor, "*runs groups group"],
+    observed: Bool[Tensor, "*runs groups group"],
+    probability: Float[Tensor, "*runs groups group"],
+) -> tuple[
+    Bool[Tensor, "*runs groups group"],
+    Float[Tensor, "*runs groups group"],
+    Float[Tensor, "*runs groups group"],
+]:
+    """Return which observations count, r - b and e, by whole groups or by single rollouts."""
+    off = state.progress.fallback
+    if config.unit == "group" or bool(off.any()):
+        kept = coefficients.complete_groups(observed)
+        target = torch.where(kept, measured - coefficients.masked_mean(measured, kept), 0.0)
+        by_group = (kept, target, coefficients.group_residual(centred, measured, kept, probability))
+        if config.unit == "group" or bool(off.all()):
+            return by_group
+    level = baseline.baseline(state.baseline, calibrated)
+    target = torch.where(observed, measured - level, 0.0)
+    residual = coefficients.rollout_residual(centred, target, observed, probability)
+    by_rollout = (observed, target, residual)
+    if not bool(off.any()):
+        return by_rollout
+    kept, target, residual = (
+        torch.where(off[..., None, None], group, rollout)
+        for group, rollout in zip(by_group, by_rollout, strict=True)
+    )
+    return kept, target, residual
+
+
+def _rescale(
+    state: EstimatorState,
+    config: EstimatorConfig,
+    coefficient: Float[Tensor, "*runs groups group"],
+    measured: Float[Tensor, "*runs groups group"],
+    observed: Bool[Tensor, "*runs groups group"],
+) -> tuple[scale.ScaleState, Float[Tensor, "*runs"]]:
+    off = state.progress.fallback
+    scaled = scale.update(
+        state.scale,
+        torch.where(off, 0.0, coefficient.square().mean((-2, -1))),
+        mean_square(centred_advantage(measured, observed), coefficients.complete_groups(observed)),
+        decay=config.scale_decay,
+    )
+    mixed = scale.root_mean_square(scaled.mixed, scaled.mixed_mass)
+    return scaled, torch.where(
+        off, scale.root_mean_square(scaled.spread, scaled.spread_mass), mixed
     )
 
 

@@ -156,7 +156,8 @@ def update(
         model_weight_square=beta**2 * state.model_weight_square + model_weight**2,
         steps=state.steps + 1.0,
     )
-    return state_records.select(information > 0, added, state)
+    seen = information > 0
+    return added if bool(seen.all()) else state_records.select(seen, added, state)
 
 
 def evidence(state: MonitorState) -> Evidence:

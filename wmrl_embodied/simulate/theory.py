@@ -6,7 +6,8 @@ settled steps removes noise and leaves the bias floor ‖E G‖²; the variance 
 average is the noise floor.
 
 Theory says: from the world model alone, the bias floor grows as B² and the noise floor linearly in
-σ²; with the correction on, neither grows.
+σ². With the correction on, the bias floor does not grow, and the noise floor saturates at the noise
+of the real executions, because the slope λ lets go of a noisy world model.
 
 Notation:
     B       size of a bias along a direction of the features
@@ -34,7 +35,7 @@ from wmrl_embodied.simulate import problem as bandit
 from wmrl_embodied.simulate.engine import sample
 from wmrl_envs.errors import InvalidInputError
 
-_SQUEEZE = 0.25
+_SQUEEZE = 0.1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,10 +48,10 @@ class TheoryConfig:
     first_seed: int = 0
     """Number of the first problem."""
 
-    biases: tuple[float, ...] = (0.0, 0.1, 0.2, 0.3, 0.4)
+    biases: tuple[float, ...] = (0.0, 0.05, 0.1, 0.15, 0.2)
     """B, sizes of the bias; the first is 0."""
 
-    noises: tuple[float, ...] = (0.0, 0.25, 0.5, 0.75, 1.0)
+    noises: tuple[float, ...] = (0.0, 0.5, 1.0, 1.5, 2.0)
     """σ, standard deviations of the noise; the first is 0."""
 
     steps: int = 800
@@ -100,8 +101,9 @@ class Floors:
         """Return slopes and remaining growth.
 
         ``bias_slope`` is the slope of log growth on log B (theory: 2), ``noise_r2`` the R² of a
-        straight line of the floor on σ² (theory: 1); ``bias_left`` and ``noise_left`` are the
-        growth with the correction over the growth without it, at the largest level (theory: 0).
+        straight line of the floor on σ² (theory: 1). ``bias_left`` is the growth with the
+        correction over the growth without it, at the largest B; ``noise_left`` the same for the
+        growth from the middle σ to the largest, where the corrected floor is level (theory: 0).
         """
         levels = torch.tensor(self.config.biases[1:], dtype=torch.float64)
         growth = torch.tensor(self.bias_model, dtype=torch.float64)
@@ -111,8 +113,10 @@ class Floors:
         return {
             "bias_slope": slope,
             "noise_r2": r2,
-            "bias_left": _left(self.bias_corrected, self.bias_model),
-            "noise_left": _left(self.noise_corrected, self.noise_model),
+            "bias_left": _left(self.bias_corrected, self.bias_model, since=0),
+            "noise_left": _left(
+                self.noise_corrected, self.noise_model, since=len(self.noise_model) // 2
+            ),
         }
 
 
@@ -255,5 +259,5 @@ def _line(x: Tensor, y: Tensor) -> tuple[float, float]:
     return float(slope), float((dx @ dy).square() / ((dx @ dx) * (dy @ dy)))
 
 
-def _left(corrected: tuple[float, ...], model: tuple[float, ...]) -> float:
-    return (corrected[-1] - corrected[0]) / (model[-1] - model[0])
+def _left(corrected: tuple[float, ...], model: tuple[float, ...], *, since: int) -> float:
+    return (corrected[-1] - corrected[since]) / (model[-1] - model[since])

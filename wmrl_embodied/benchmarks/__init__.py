@@ -1,0 +1,1 @@
+"""Benchmarks: how long the parts take on this machine."""
