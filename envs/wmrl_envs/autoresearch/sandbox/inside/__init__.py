@@ -1,0 +1,1 @@
+"""What runs inside the wall: standard library only, mounted alone into the sandbox."""
