@@ -9,12 +9,14 @@ Notation: p, R position and orientation of the hand; J Jacobian ``(6, 7)``; M ma
 arm ``(7, 7)``; Λ = (J M⁻¹ Jᵀ)⁻¹; F desired wrench; τ = Jᵀ Λ F + gravity + null-space torque.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wmrl_envs.errors import InfrastructureError
 from wmrl_envs.libero.upstream import import_libero
 
 Array = NDArray[np.float64]
@@ -58,31 +60,38 @@ class ArmController:
         self._model: mujoco.MjModel = robosuite_env.sim.model._model
         self._data: mujoco.MjData = robosuite_env.sim.data._data
         self._site = robot.eef_site_id
-        self._qpos = list(self._controller.qpos_index)
-        self._qvel = list(self._controller.qvel_index)
+        self._arm_dofs = _as_slice(self._controller.qvel_index)
+        self._arm_actuators = _as_slice(robot._ref_joint_actuator_indexes)
+        fingers = [self._model.actuator(name).id for name in robot.gripper.actuators]
+        self._finger_actuators = _as_slice(fingers)
         self._gains = self._controller.kp[:3], self._controller.kp[3:6]
         self._dampings = self._controller.kd[:3], self._controller.kd[3:6]
         self._torque_low, self._torque_high = robot.torque_limits
-        self._arm_actuators = list(robot._ref_joint_actuator_indexes)
-        self._finger_actuators = [self._model.actuator(name).id for name in robot.gripper.actuators]
-        limits = self._model.actuator_ctrlrange[self._finger_actuators]
+        limits = self._model.actuator_ctrlrange[fingers]
         self._finger_bias = 0.5 * (limits[:, 1] + limits[:, 0])
         self._finger_weight = 0.5 * (limits[:, 1] - limits[:, 0])
         self._finger_speed = _GRIPPER_SIGNS * robot.gripper.speed
-        self._allocate()
+        self._view_simulator()
         self._initial_joints = self._controller.initial_joint.copy()
         self._first = _Measured.of(self._controller)
+        self._buffer = _Measured.of(self._controller)
         self._measured = self._first
         self.state = self.initial_state()
         self.is_stale = True
 
-    def _allocate(self) -> None:
-        nv = self._model.nv
+    def _view_simulator(self) -> None:
+        # Views of MuJoCo's own memory, which neither moves nor is replaced.
+        data, nv = self._data, self._model.nv
         self._jacp, self._jacr = np.zeros((3, nv)), np.zeros((3, nv))
-        self._site_xpos = self._data.site_xpos[self._site]
-        self._site_xmat = self._data.site_xmat[self._site].reshape(3, 3)
         self._mass_all = np.zeros((nv, nv))
-        self._mass_rows = np.ix_(self._qvel, self._qvel)
+        self._qvel, self._inertia, self._ctrl = data.qvel, data.qM, data.ctrl
+        self._site_xpos = data.site_xpos[self._site]
+        self._site_xmat = data.site_xmat[self._site].reshape(3, 3)
+        self._arm_qpos = data.qpos[_as_slice(self._controller.qpos_index)]
+        self._arm_qvel = data.qvel[self._arm_dofs]
+        self._arm_gravity = data.qfrc_bias[self._arm_dofs]
+        self._arm_ctrl = data.ctrl[self._arm_actuators]
+        self._finger_ctrl = data.ctrl[self._finger_actuators]
 
     def initial_state(self) -> ControlState:
         """Return the state after a reset of robosuite: hold the initial pose, gripper at rest."""
@@ -104,26 +113,21 @@ class ArmController:
 
     def measure(self) -> None:
         """Read the arm from the simulator, whose velocity-dependent terms must be up to date."""
-        model, data, mujoco = self._model, self._data, self._mujoco
-        mujoco.mj_jacSite(model, data, self._jacp, self._jacr, self._site)
-        mujoco.mj_fullM(model, self._mass_all, data.qM)
-        qvel = data.qvel
-        jacobian = np.empty((6, len(self._qvel)), order="F")
-        j_pos = self._jacp[:, self._qvel]
-        j_ori = self._jacr[:, self._qvel]
-        jacobian[:3], jacobian[3:] = j_pos, j_ori
-        self._measured = _Measured(
-            position=self._site_xpos.copy(),
-            orientation=self._site_xmat.copy(),
-            velocity=np.dot(self._jacp, qvel),
-            spin=np.dot(self._jacr, qvel),
-            joints=data.qpos[self._qpos],
-            joint_speeds=qvel[self._qvel],
-            j_pos=j_pos,
-            j_ori=j_ori,
-            jacobian=jacobian,
-            mass=self._mass_all[self._qvel, :][:, self._qvel],
-        )
+        model, arm, dofs = self._model, self._buffer, self._arm_dofs
+        self._mujoco.mj_jacSite(model, self._data, self._jacp, self._jacr, self._site)
+        self._mujoco.mj_fullM(model, self._mass_all, self._inertia)
+        arm.position[:] = self._site_xpos
+        arm.orientation[:] = self._site_xmat
+        np.dot(self._jacp, self._qvel, out=arm.velocity)
+        np.dot(self._jacr, self._qvel, out=arm.spin)
+        arm.joints[:] = self._arm_qpos
+        arm.joint_speeds[:] = self._arm_qvel
+        arm.j_pos[:] = self._jacp[:, dofs]
+        arm.j_ori[:] = self._jacr[:, dofs]
+        arm.jacobian[:3] = arm.j_pos
+        arm.jacobian[3:] = arm.j_ori
+        arm.mass[:] = self._mass_all[dofs, dofs]
+        self._measured = arm
         self.is_stale = False
 
     def aim(self, action: Array) -> None:
@@ -135,31 +139,34 @@ class ArmController:
             )
         self.state.goal_position = self._measured.position + delta[:3]
 
-    def drive(self, gripper: Array) -> None:
+    def drive(self, gripper_sign: float) -> None:
         """Write torques and finger commands to the simulator.
 
         Args:
-            gripper: Gripper action ``(1,)``; its sign opens (-) or closes (+).
+            gripper_sign: Sign of the gripper's action: -1 opens, +1 closes, 0 holds.
         """
-        arm, state = self._measured, self.state
-        turn = self._functions.orientation_error(state.goal_orientation, arm.orientation)
-        force = (state.goal_position - arm.position) * self._gains[0] + (
-            -arm.velocity * self._dampings[0]
-        )
-        torque = turn * self._gains[1] + (-arm.spin * self._dampings[1])
-        _, lambda_pos, lambda_ori, null_space = self._functions.opspace_matrices(
+        arm, state, functions = self._measured, self.state, self._functions
+        turn = functions.orientation_error(state.goal_orientation, arm.orientation)
+        force = (state.goal_position - arm.position) * self._gains[0]
+        force -= arm.velocity * self._dampings[0]
+        torque = turn * self._gains[1]
+        torque -= arm.spin * self._dampings[1]
+        _, lambda_pos, lambda_ori, null_space = functions.opspace_matrices(
             arm.mass, arm.jacobian, arm.j_pos, arm.j_ori
         )
-        wrench = np.concatenate([np.dot(lambda_pos, force), np.dot(lambda_ori, torque)])
-        torques = np.dot(arm.jacobian.T, wrench) + self._data.qfrc_bias[self._qvel]
-        torques += self._functions.nullspace_torques(
+        wrench = np.empty(6)
+        np.dot(lambda_pos, force, out=wrench[:3])
+        np.dot(lambda_ori, torque, out=wrench[3:])
+        torques = np.dot(arm.jacobian.T, wrench)
+        torques += self._arm_gravity
+        torques += functions.nullspace_torques(
             arm.mass, null_space, self._initial_joints, arm.joints, arm.joint_speeds
         )
-        fingers = np.clip(state.gripper + self._finger_speed * np.sign(gripper), -1.0, 1.0)
-        state.gripper = fingers
-        ctrl = self._data.ctrl
-        ctrl[self._finger_actuators] = self._finger_bias + self._finger_weight * fingers
-        ctrl[self._arm_actuators] = np.clip(torques, self._torque_low, self._torque_high)
+        np.maximum(torques, self._torque_low, out=torques)
+        np.minimum(torques, self._torque_high, out=self._arm_ctrl)
+        fingers = state.gripper + self._finger_speed * gripper_sign
+        state.gripper = np.minimum(np.maximum(fingers, -1.0), 1.0)
+        np.add(self._finger_bias, self._finger_weight * state.gripper, out=self._finger_ctrl)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -191,3 +198,13 @@ class _Measured:
             jacobian=controller.J_full.copy(order="K"),
             mass=controller.mass_matrix.copy(order="K"),
         )
+
+
+def _as_slice(indices: Sequence[int]) -> slice:
+    first, last = int(indices[0]), int(indices[-1])
+    if list(indices) != list(range(first, last + 1)):
+        raise InfrastructureError(
+            f"the arm's joints must be numbered in a row, got {list(indices)}; "
+            "install robosuite==1.4.0"
+        )
+    return slice(first, last + 1)

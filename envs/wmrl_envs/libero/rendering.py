@@ -22,6 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wmrl_envs.errors import DependencyNotInstalledError, InvalidInputError
+from wmrl_envs.libero.culling import Culler
+from wmrl_envs.libero.meshes import simplified
 
 if TYPE_CHECKING:
     import mujoco
@@ -43,7 +45,8 @@ MAX_GEOMS = 1000
 
 _EGL_LIBRARY = "libEGL.so.1"
 _OSMESA_LIBRARIES = ("libOSMesa.so.8", "libOSMesa.so.6", "libOSMesa.so")
-_HIDDEN_GROUP, _SEEN_GROUP = 0, 1  # collision shapes and visual meshes, as robosuite shows them
+# Collision shapes and visual meshes, as robosuite shows them, and a group no model of it uses.
+_HIDDEN_GROUP, _SEEN_GROUP, _CULLED_GROUP = 0, 1, 5
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,7 +94,9 @@ class Renderer:
     freeing under a foreign context silently gives wrong images, so each call sets its own first.
     """
 
-    def __init__(self, model: "mujoco.MjModel", *, size: int, multisample: bool) -> None:
+    def __init__(
+        self, model: "mujoco.MjModel", *, size: int, multisample: bool, simplify: bool
+    ) -> None:
         """Create a GL context and upload the model's meshes and textures.
 
         Args:
@@ -99,6 +104,8 @@ class Renderer:
             size: Side of the square images in pixels.
             multisample: Draw with the model's anti-aliasing; without it edges are jagged, images
                 are cheaper and not comparable with those of the official pipeline.
+            simplify: Draw without mirrors and details below about 8 mm: cheaper by two to five
+                times, and not comparable either.
 
         Raises:
             DependencyNotInstalledError: If no GL context can be created.
@@ -114,12 +121,17 @@ class Renderer:
         model.vis.global_.offheight = size
         if not multisample:
             model.vis.quality.offsamples = 0
-        self._context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_50)
+        drawn = simplified(model) if simplify else model
+        self._context = mujoco.MjrContext(drawn, mujoco.mjtFontScale.mjFONTSCALE_50)
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
         self._scene = mujoco.MjvScene(model, maxgeom=MAX_GEOMS)
+        if simplify:
+            self._scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = 0
         self._options = mujoco.MjvOption()
         self._options.geomgroup[_HIDDEN_GROUP] = 0
         self._options.geomgroup[_SEEN_GROUP] = 1
+        self._options.geomgroup[_CULLED_GROUP] = 0
+        self._culler = Culler(model, seen_groups=np.flatnonzero(self._options.geomgroup))
         self._perturbation = mujoco.MjvPerturb()
         self._viewport = mujoco.MjrRect(0, 0, size, size)
         self._camera = mujoco.MjvCamera()
@@ -141,10 +153,13 @@ class Renderer:
             raise InvalidInputError(f"camera must exist in the model, got {camera!r}")
         self._camera.fixedcamid = camera_id
         self._gl.make_current()
+        groups = self._model.geom_group.copy()
+        self._model.geom_group[self._culler.unseen(data, camera_id)] = _CULLED_GROUP
         mujoco.mjv_updateScene(
             self._model, data, self._options, self._perturbation, self._camera,
             mujoco.mjtCatBit.mjCAT_ALL, self._scene,
         )  # fmt: skip
+        self._model.geom_group[:] = groups
         mujoco.mjr_render(self._viewport, self._scene, self._context)
         image = np.empty((self._size, self._size, 3), dtype=np.uint8)
         mujoco.mjr_readPixels(image, None, self._viewport, self._context)
