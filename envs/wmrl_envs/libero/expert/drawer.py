@@ -16,8 +16,9 @@ BOWL = "akita_black_bowl_1"
 DRAWER = "white_cabinet_1_cabinet_bottom"
 REGION = "white_cabinet_1_bottom_region"
 
-RELEASE_Y_M, RELEASE_Z_M = 0.125, 0.975
-"""Where the bowl is let go: in front of the cabinet's face, just over the drawer's walls."""
+RELEASE_M = np.array([0.0, -0.03, 0.023])
+"""Where the bowl is let go, from the middle of the drawer: clear of the cabinet's face, just over
+the drawer's walls."""
 
 FIST_TILT_RAD = 0.6
 FIST_HEIGHT_M = 0.94
@@ -30,10 +31,9 @@ APPROACH_M = 0.09
 def stow_bowl(arm: Arm) -> Motion:
     """Put the bowl into the open drawer and push the drawer shut with the fist."""
     yield from pick(arm, BOWL, lambda: grasp_rim(arm, BOWL, side=1.0, along_x=True, depth_m=0.035))
-    x, _, _ = arm.scene.site(REGION)
-    target = np.array([x, RELEASE_Y_M, RELEASE_Z_M])
-    yield from place(arm, BOWL, target, over_m=1.12, retreat_m=0.12)
-    yield from push_shut(arm, x)
+    middle = arm.scene.site(REGION)
+    yield from place(arm, BOWL, middle + RELEASE_M, over_m=1.12, retreat_m=0.12)
+    yield from push_shut(arm, middle[0])
 
 
 def push_shut(arm: Arm, x: float, *, max_steps: int = 150) -> Motion:
