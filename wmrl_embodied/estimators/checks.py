@@ -58,6 +58,18 @@ def check_sensitivity(sensitivity: Tensor, predicted: Tensor) -> None:
         )
 
 
+def check_sketch(sketch: Tensor, predicted: Tensor) -> None:
+    """Reject score vectors that do not belong to the rollouts.
+
+    Raises:
+        InvalidInputError: Naming the value and the rule.
+    """
+    if sketch.shape[:-1] != predicted.shape or sketch.shape[-1] == 0:
+        raise InvalidInputError(
+            f"sketch must have shape {(*predicted.shape, 'dims')}, got {tuple(sketch.shape)}"
+        )
+
+
 def check_measured(measured: Tensor, predicted: Tensor, draw: Draw) -> Tensor:
     """Return which rollouts were really observed: drawn, and back with a score.
 
@@ -66,7 +78,11 @@ def check_measured(measured: Tensor, predicted: Tensor, draw: Draw) -> Tensor:
             for a rollout that was not drawn. Such an anchor was chosen after the fact, perhaps
             because of its score, and no probability can correct for it.
     """
-    for name, value in (("measured", measured), ("draw.execute", draw.execute)):
+    for name, value in (
+        ("measured", measured),
+        ("draw.execute", draw.execute),
+        ("draw.probability", draw.probability),
+    ):
         if value.shape != predicted.shape:
             raise InvalidInputError(
                 f"{name} must have shape {tuple(predicted.shape)}, got {tuple(value.shape)}"

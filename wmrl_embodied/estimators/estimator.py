@@ -2,6 +2,7 @@
 
 A thin shell over the pure functions of this package. The order of calls in a step is its contract:
 ``draw`` before anything is executed, ``advantage`` from past knowledge alone, ``observe`` last.
+Shapes of arguments are checked here, at the boundary, and named in the error.
 """
 
 from collections.abc import Mapping
@@ -13,7 +14,12 @@ from torch import Tensor
 
 from wmrl_embodied.estimators import anchors, linear, paper, residual_noise, state, state_records
 from wmrl_embodied.estimators.anchors import Draw
-from wmrl_embodied.estimators.checks import check_measured, check_predicted, check_sensitivity
+from wmrl_embodied.estimators.checks import (
+    check_measured,
+    check_predicted,
+    check_sensitivity,
+    check_sketch,
+)
 from wmrl_embodied.estimators.config import PRESETS, EstimatorConfig, preset
 from wmrl_embodied.estimators.diagnostics import Diagnostics, diagnose
 from wmrl_envs.errors import InvalidInputError
@@ -79,17 +85,17 @@ class Estimator:
 
     def draw(
         self,
-        predicted: Float[Tensor, "*runs groups group"],
+        predicted: Float[Tensor, "..."],
         *,
-        tasks: Int[Tensor, "*runs groups"],
-        sensitivity: Float[Tensor, "*runs groups group"] | None,
+        tasks: Int[Tensor, "..."],
+        sensitivity: Float[Tensor, "..."] | None,
         generator: torch.Generator | None,
     ) -> Draw:
         """Choose what to execute, before any real score is seen.
 
         Args:
-            predicted: Raw world-model scores in [0, 1].
-            tasks: Task of each group.
+            predicted: Raw world-model scores in [0, 1], ``(*runs, groups, group)``.
+            tasks: Task of each group, ``(*runs, groups)``.
             sensitivity: Norm of each rollout's policy gradient or a proxy of it, used with
                 ``unit='active'``; None draws rollouts uniformly.
             generator: Source of the draw.
@@ -120,12 +126,12 @@ class Estimator:
 
     def advantage(
         self,
-        predicted: Float[Tensor, "*runs groups group"],
-        measured: Float[Tensor, "*runs groups group"],
+        predicted: Float[Tensor, "..."],
+        measured: Float[Tensor, "..."],
         draw: Draw,
         *,
-        tasks: Int[Tensor, "*runs groups"],
-    ) -> tuple[Float[Tensor, "*runs groups group"], Diagnostics]:
+        tasks: Int[Tensor, "..."],
+    ) -> tuple[Float[Tensor, "..."], Diagnostics]:
         """Return each rollout's advantage, from corrections learned in earlier steps only.
 
         ``rule='paper'`` alone pushes the step's pairs before it uses them, as published.
@@ -149,12 +155,12 @@ class Estimator:
 
     def observe(
         self,
-        predicted: Float[Tensor, "*runs groups group"],
-        measured: Float[Tensor, "*runs groups group"],
+        predicted: Float[Tensor, "..."],
+        measured: Float[Tensor, "..."],
         draw: Draw,
         *,
-        tasks: Int[Tensor, "*runs groups"],
-        sketch: Float[Tensor, "*runs groups group dims"] | None,
+        tasks: Int[Tensor, "..."],
+        sketch: Float[Tensor, "..."] | None,
     ) -> None:
         """Learn from a step after its advantages were used.
 
@@ -164,7 +170,7 @@ class Estimator:
             draw: What was drawn.
             tasks: Task of each group.
             sketch: z_j, the gradient of each rollout's log-probability, or a random-sign sketch
-                of it; needed with ``eta='auto'``, otherwise it may be None.
+                of it, ``(*runs, groups, group, dims)``; needed with ``eta='auto'``, otherwise it may be None.
 
         Raises:
             InvalidInputError: If scores or shapes break a rule.
@@ -175,6 +181,7 @@ class Estimator:
             learned = replace(learned, paper=seen.paper)
         elif config.use_world_model:
             if sketch is not None:
+                check_sketch(sketch, predicted)
                 learned = linear.watch(learned, config, step, sketch)
             elif config.eta == "auto" or config.fallback:
                 raise InvalidInputError(

@@ -138,7 +138,7 @@ def update(
     product = (residual * state.previous).sum(-1).square()
     pair = omega * state.previous_information * product
     pairs_before = (state.steps - 1.0).clamp_min(0.0)
-    keep = torch.where(pairs_before > 0, _PAIR_DECAY, 0.0)  # the first pair stands for itself
+    keep = _PAIR_DECAY * (pairs_before > 0).to(pair.dtype)  # the first pair stands for itself
     added = MonitorState(
         mean=beta * state.mean + weight[..., None] * residual,
         squares=beta**2 * state.squares + weight**2 * size,

@@ -28,14 +28,14 @@ _SEEDS_AT_ONCE = 10
 
 LEARNING_RATES: dict[str, dict[str, float]] = {
     "sgd": {
-        "real": 6.0,
-        "anchors_only": 6.0,
-        "world_model_only": 6.0,
+        "real": 9.0,
+        "anchors_only": 4.0,
+        "world_model_only": 12.0,
         "paper": 6.0,
         "fast": 6.0,
-        "balanced": 6.0,
-        "unbiased": 6.0,
-        "auto": 6.0,
+        "balanced": 12.0,
+        "unbiased": 12.0,
+        "auto": 12.0,
         "auto_random": 6.0,
         "auto_groups": 6.0,
     },
