@@ -5,4 +5,12 @@ Registration is by string, so importing costs nothing and needs no simulator.
 
 import gymnasium as gym
 
-gym.register(id="WMRL-LIBERO", entry_point="wmrl_envs.libero.env:LiberoEnv")
+gym.register(
+    id="WMRL-LIBERO",
+    entry_point="wmrl_envs.libero.env:LiberoEnv",
+    vector_entry_point="wmrl_envs.vector:make_libero",
+    # Stable-Baselines3 refuses text at the top level of an observation.
+    kwargs={"instruction": "nested"},
+)
+gym.register(id="WMRL-MicroPick", entry_point="wmrl_envs.micro.pick:MicroPickEnv")
+gym.register(id="WMRL-MicroQuiz", entry_point="wmrl_envs.micro.quiz:MicroQuizEnv")

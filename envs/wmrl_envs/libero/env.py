@@ -36,7 +36,10 @@ Info = dict[str, Any]
 
 ACTION_SIZE = 7
 MAX_INSTRUCTION = 256
-STATE_LIMIT = np.inf
+STATE_BOUND = np.array([3.0] * 3 + [6.3] * 3 + [0.1] * 2, dtype=np.float32)
+"""Reach of the arm (m), a full turn (rad), travel of a finger (m), each with room."""
+
+INSTRUCTION_LAYOUTS = ("flat", "nested")
 
 
 class LiberoEnv(gym.Env[Observation, NDArray[np.float32]]):
@@ -74,6 +77,7 @@ class LiberoEnv(gym.Env[Observation, NDArray[np.float32]]):
         simplify: bool = False,
         horizon: int | None = None,
         split: str = "all",
+        instruction: str = "flat",
         render_mode: str | None = None,
     ) -> None:
         """Check the arguments and make the spaces.
@@ -91,6 +95,8 @@ class LiberoEnv(gym.Env[Observation, NDArray[np.float32]]):
                 software. Train and evaluate with the same setting.
             horizon: Control steps until truncation; None is the suite's own.
             split: Initial states drawn from and allowed: ``all``, ``train`` or ``held_out``.
+            instruction: ``flat``: the observation's ``task`` is the text itself; ``nested``: it is
+                ``{"instruction": text}``, for libraries that accept text only inside a dictionary.
             render_mode: ``rgb_array`` lets :meth:`render` return an upright image.
 
         Raises:
@@ -107,6 +113,7 @@ class LiberoEnv(gym.Env[Observation, NDArray[np.float32]]):
         self._convention = image_convention
         self._multisample = multisample
         self._simplify = simplify
+        self._instruction = instruction
         self._check_arguments()
         self._allowed = init_states_of(suite, self.task.number, split)
         shape = (ACTION_SIZE,) if chunk == 1 else (chunk, ACTION_SIZE)
@@ -258,16 +265,16 @@ class LiberoEnv(gym.Env[Observation, NDArray[np.float32]]):
             _check_choice("cameras", camera, tuple(CAMERAS))
         _check_choice("image_convention", self._convention, CONVENTIONS)
         _check_choice("split", self.split, SPLITS)
+        _check_choice("instruction", self._instruction, INSTRUCTION_LAYOUTS)
         if self.render_mode is not None:
             _check_choice("render_mode", self.render_mode, tuple(self.metadata["render_modes"]))
 
     def _make_observation_space(self) -> gym.spaces.Dict:
         shape = (self._image_size, self._image_size, 3)
+        text = gym.spaces.Text(MAX_INSTRUCTION, charset=string.printable)
         spaces: dict[str, gym.Space[Any]] = {
-            "state": gym.spaces.Box(-STATE_LIMIT, STATE_LIMIT, (8,), np.float32),
-            "task": gym.spaces.Text(
-                MAX_INSTRUCTION, charset=string.ascii_letters + string.digits + " _-,."
-            ),
+            "state": gym.spaces.Box(-STATE_BOUND, STATE_BOUND, dtype=np.float32),
+            "task": gym.spaces.Dict(instruction=text) if self._instruction == "nested" else text,
         }
         if self.cameras:
             spaces["images"] = gym.spaces.Dict(
@@ -319,7 +326,9 @@ class LiberoEnv(gym.Env[Observation, NDArray[np.float32]]):
         simulation = self._live_simulation()
         observation: Observation = {
             "state": simulation.sensors.proprioception(simulation.sample),
-            "task": self.language,
+            "task": self.language
+            if self._instruction == "flat"
+            else {"instruction": self.language},
         }
         if self.cameras:
             observation["images"] = {

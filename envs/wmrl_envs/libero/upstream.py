@@ -14,7 +14,8 @@ import io
 import logging
 import os
 import tempfile
-from collections.abc import Iterator
+import warnings
+from collections.abc import Generator
 from pathlib import Path
 from types import ModuleType
 
@@ -48,13 +49,18 @@ def import_libero(name: str) -> ModuleType:
 
 
 @contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Silence upstream's prints and robosuite's logger inside the block."""
+def quiet() -> Generator[None]:
+    """Silence upstream's prints, robosuite's logger and deprecations inside the block."""
     logger = logging.getLogger(_LOGGER_NAME)
     disabled = logger.disabled
     logger.disabled = True
     try:
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        with (
+            contextlib.redirect_stdout(io.StringIO()),
+            contextlib.redirect_stderr(io.StringIO()),
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("ignore", DeprecationWarning)
             yield
     finally:
         logger.disabled = disabled
