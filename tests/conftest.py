@@ -49,7 +49,7 @@ class DoubleDomain:
         self.task_names = ("double_a", "double_b")
         self.policy = PlanPolicy(PlanPolicyConfig(dims=2, tasks=2, context=3))
         self.world_model = PlanLatentModel(PlanLatentConfig(), num_tasks=2)
-        self.executor = DoubleExecutor(lose_every)
+        self.executor = self.evaluator = DoubleExecutor(lose_every)
 
     def init_states(self, task: int, split: str) -> tuple[int, ...]:
         """Return disjoint starts, other ones for each task."""

@@ -14,6 +14,12 @@ from wmrl_embodied.execution.local import Attempted, LocalPool, PoolConfig
 from wmrl_embodied.policies.contract import Proposals
 
 OnEpisode = Callable[[EpisodeJob, Episode | None], None]
+RobotPool = LocalPool[EpisodeJob, Episode]
+
+
+def robot_pool(config: PoolConfig) -> RobotPool:
+    """Return a pool of simulator workers, which executors may share."""
+    return LocalPool(run_job, config)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,16 +30,17 @@ class RobotSetting:
     suite: str
     tasks: tuple[int, ...]
     horizon: int | None = None
+    """Control steps an episode may take; None is the suite's own."""
 
 
 class RobotExecutor:
     """Runs plans in ``WMRL-LIBERO``; score 1 is success within the horizon, 0 is not."""
 
     def __init__(
-        self, setting: RobotSetting, pool: PoolConfig, *, on_episode: OnEpisode | None = None
+        self, setting: RobotSetting, pool: RobotPool, *, on_episode: OnEpisode | None = None
     ) -> None:
         self._setting = setting
-        self._pool: LocalPool[EpisodeJob, Episode] = LocalPool(run_job, pool)
+        self._pool = pool
         self._on_episode = on_episode
 
     def execute(self, proposals: Proposals, asked: Bool[Tensor, "groups group"]) -> Outcomes:

@@ -24,11 +24,11 @@ def film_before_and_after(domain: LiberoDomain, folder: Path) -> list[Path]:
     trained = domain.policy.mean_plans(domain.starts(tasks, states))
     jobs: list[tuple[str, EpisodeJob]] = []
     for task, name in enumerate(domain.task_names):
-        job = domain.executor.job(trained, task, 0, film=True)
+        job = domain.evaluator.job(trained, task, 0, film=True)
         untrained = replace(job, plan=(0.0,) * len(job.plan))
         jobs += [(f"{name}__before", untrained), (f"{name}__after", job)]
     written = []
-    records = domain.executor.run([job for _, job in jobs])
+    records = domain.evaluator.run([job for _, job in jobs])
     for (name, _), record in zip(jobs, records, strict=True):
         if record.answer is None or record.answer.frames is None:
             continue

@@ -22,7 +22,8 @@ class LiberoConfig:
     """Checkpoint of the action policy: a file, or the name of one that ships with the package."""
 
     horizon: int | None = None
-    """Control steps an episode may take; None is the suite's own."""
+    """Control steps a training episode may take; None is the suite's own. Failures run to the end,
+    so a shorter horizon makes them cheaper; evaluation keeps the suite's."""
 
     pool: PoolConfig = field(default_factory=PoolConfig)
     """Simulator workers."""

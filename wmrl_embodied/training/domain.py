@@ -38,6 +38,11 @@ class Domain(Protocol):
         """What runs proposals for real."""
         ...
 
+    @property
+    def evaluator(self) -> Executor:
+        """What runs proposals by the benchmark's own protocol, for evaluation."""
+        ...
+
     def init_states(self, task: int, split: str) -> tuple[int, ...]:
         """Return the initial states of a task that belong to ``"train"`` or ``"held_out"``."""
         ...

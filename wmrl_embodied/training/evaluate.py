@@ -86,7 +86,7 @@ def evaluate(
             drawn = domain.policy.propose(starts, config.draws, generator=generator)
             batches.append((0, drawn))
         for first, proposals in batches:
-            outcomes = domain.executor.execute(
+            outcomes = domain.evaluator.execute(
                 proposals, torch.ones(proposals.logp.shape, dtype=torch.bool)
             )
             trials += _trials(domain, split, first, proposals, outcomes)

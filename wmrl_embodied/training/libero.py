@@ -5,17 +5,23 @@ from dataclasses import replace
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from wmrl_envs.libero.suite import find_task, init_states_of
 
 from wmrl_embodied.assets import find_asset
 from wmrl_embodied.execution.contract import Cost
-from wmrl_embodied.execution.robot import OnEpisode, RobotExecutor, RobotSetting, cost_of
+from wmrl_embodied.execution.robot import (
+    OnEpisode,
+    RobotExecutor,
+    RobotSetting,
+    cost_of,
+    robot_pool,
+)
 from wmrl_embodied.policies.checkpoint import load_policy
 from wmrl_embodied.policies.contract import Starts
 from wmrl_embodied.policies.plan import PlanPolicy, PlanPolicyConfig
 from wmrl_embodied.training.config import LiberoConfig
 from wmrl_embodied.world_model.plan_latent import PlanLatentConfig, PlanLatentModel
 from wmrl_envs.errors import InfrastructureError
+from wmrl_envs.libero.suite import find_task, init_states_of
 
 
 class LiberoDomain:
@@ -40,13 +46,13 @@ class LiberoDomain:
             )
         )
         self.world_model = PlanLatentModel(world_model, num_tasks=len(tasks))
-        self.executor = RobotExecutor(
-            RobotSetting(
-                policy=checkpoint, suite=config.suite, tasks=config.tasks, horizon=config.horizon
-            ),
-            config.pool,
-            on_episode=on_episode,
+        setting = RobotSetting(
+            policy=checkpoint, suite=config.suite, tasks=config.tasks, horizon=config.horizon
         )
+        pool = robot_pool(config.pool)
+        self.executor = RobotExecutor(setting, pool, on_episode=on_episode)
+        protocol = replace(setting, horizon=None)
+        self.evaluator = RobotExecutor(protocol, pool, on_episode=on_episode)
         self._contexts: dict[tuple[int, int], Float[Tensor, " context"]] = {}
         self._start_cost: list[Cost] = []
 
