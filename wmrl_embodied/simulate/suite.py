@@ -23,6 +23,7 @@ from wmrl_embodied.simulate.world_models import BIASES, ORDERED, Bias, Cell
 from wmrl_envs.errors import InvalidInputError
 
 BASELINES = ("real", "anchors_only")
+_QUICK_PRESETS = ("real", "anchors_only", "paper", "balanced", "auto")
 _TARGET_SHARE = 0.95
 _SEEDS_AT_ONCE = 10
 
@@ -114,14 +115,15 @@ class SimulateConfig:
 
 
 def quick(config: SimulateConfig) -> SimulateConfig:
-    """Return a smaller comparison of the same kind: 4 seeds, binary scores, five estimators."""
+    """Return a smaller comparison of the same kind, for a first look within a minute.
+
+    At most 4 seeds, binary scores, a shorter budget and, unless presets were named, the five
+    estimators one would ask about first.
+    """
+    named = config.presets != SimulateConfig().presets
     return replace(
         config,
-        presets=tuple(
-            name
-            for name in config.presets
-            if name in ("real", "anchors_only", "paper", "balanced", "auto")
-        ),
+        presets=config.presets if named else _QUICK_PRESETS,
         seeds=min(config.seeds, 4),
         scores=("binary",),
         real_steps=min(config.real_steps, 25.0),
