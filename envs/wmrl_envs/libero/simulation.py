@@ -7,6 +7,7 @@ computed once. What must stay are the solver's own passes, since its result depe
 starts.
 """
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     import mujoco
 
 Array = NDArray[np.float64]
+
+_LOGGER = logging.getLogger(__name__)
 
 SETTLING_STEPS = 10
 """Control steps without motion at the start of an episode, in which objects come to rest."""
@@ -72,6 +75,8 @@ class Simulation:
         import mujoco
 
         self._mujoco = mujoco
+        # MuJoCo's own handler prints and appends to a file in the working folder.
+        mujoco.set_mju_user_warning(_LOGGER.warning)
         with quiet(), _numpy_seed(FIXTURE_SEED):
             self._robosuite = wrapper.ControlEnv(
                 bddl_file_name=str(task.bddl_file),
@@ -181,6 +186,7 @@ class Simulation:
             self._robosuite.close()
 
     def _load(self, state: SimulationState) -> None:
+        self._mujoco.mj_resetData(self.model, self.data)  # forgets past warnings too
         self.model.body_pos[:] = state.body_pos
         self.model.body_quat[:] = state.body_quat
         self._mujoco.mj_setState(
