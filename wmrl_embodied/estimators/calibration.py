@@ -10,7 +10,7 @@ Notation:
     table   values of the map on the K + 1 edges; between edges it is linear
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -20,6 +20,8 @@ from torch import Tensor
 
 _IMAGINED_PAIRS = 10.0
 _UNIFORM_VARIANCE = 1.0 / 12.0
+_FRESH_SHARE = 0.05
+_LEAST_WEIGHT = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,44 +107,52 @@ def push(
 
 
 def refit(state: CalibrationState, *, every: float, line_pairs: float) -> CalibrationState:
-    """Fit the map anew for the runs that have at least ``every`` fresh pairs.
+    """Fit the map anew for the runs with enough fresh pairs: ``every``, and 5 % of those held.
 
     Args:
         state: Pairs so far.
         every: Fresh pairs that make a refit worth its time.
         line_pairs: Pairs at which isotonic regression and straight line weigh the same.
     """
-    due = state.fresh >= every
+    total = state.weight.sum(-1)
+    due = (state.fresh >= every) & (state.fresh >= _FRESH_SHARE * total)
     if not bool(due.any()):
         return state
+    weight, predicted, measured = state.weight[due], state.predicted[due], state.measured[due]
+    line = _line(weight, predicted, measured)
+    steps = torch.empty_like(line)
+    sums = torch.stack([weight, predicted, measured], dim=1).double().numpy()
+    for run, (run_weight, run_predicted, run_measured) in enumerate(sums):
+        steps[run] = torch.from_numpy(_isotonic(run_weight, run_predicted, run_measured))
+    share = (total[due] / (total[due] + line_pairs)).unsqueeze(-1)
     table, fresh = state.table.clone(), torch.where(due, 0.0, state.fresh)
-    sums = torch.stack([state.weight, state.predicted, state.measured], dim=-2)
-    for run in torch.nonzero(due.reshape(-1)).squeeze(-1).tolist():
-        weight, predicted, measured = sums.view(-1, *sums.shape[-2:])[run].double().numpy()
-        fitted = _fit(weight, predicted, measured, line_pairs)
-        table.view(-1, table.shape[-1])[run] = torch.from_numpy(fitted).to(table.dtype)
-    return CalibrationState(
-        weight=state.weight,
-        predicted=state.predicted,
-        measured=state.measured,
-        table=table,
-        fresh=fresh,
-    )
+    table[due] = torch.lerp(line, steps, share)
+    return replace(state, table=table, fresh=fresh)
 
 
-def _fit(
-    weight: np.ndarray, predicted: np.ndarray, measured: np.ndarray, line_pairs: float
-) -> np.ndarray:
-    edges = np.linspace(0.0, 1.0, weight.size + 1)
-    held = weight > 1e-6
-    weight, x, y = weight[held], predicted[held] / weight[held], measured[held] / weight[held]
-    total = weight.sum()
-    mean_x, mean_y = (weight @ x) / total, (weight @ y) / total
-    prior = _IMAGINED_PAIRS * _UNIFORM_VARIANCE
+def _isotonic(weight: np.ndarray, predicted: np.ndarray, measured: np.ndarray) -> np.ndarray:
+    held = weight > _LEAST_WEIGHT
+    weight, predicted, measured = weight[held], predicted[held], measured[held]
+    levels = isotonic_regression(measured / weight, weights=weight).x
+    edges = np.linspace(0.0, 1.0, held.size + 1)
+    return np.interp(edges, predicted / weight, levels)
+
+
+def _line(
+    weight: Float[Tensor, "due cells"],
+    predicted: Float[Tensor, "due cells"],
+    measured: Float[Tensor, "due cells"],
+) -> Float[Tensor, "due edges"]:
+    count = weight.clamp_min(_LEAST_WEIGHT)
+    x, y = predicted / count, measured / count
+    total = weight.sum(-1, keepdim=True)
+    mean_x = predicted.sum(-1, keepdim=True) / total
+    mean_y = measured.sum(-1, keepdim=True) / total
     centred = weight * (x - mean_x)
-    slope = max(0.0, (centred @ (y - mean_y) + prior) / (centred @ (x - mean_x) + prior))
+    prior = _IMAGINED_PAIRS * _UNIFORM_VARIANCE
+    covariance = (centred * (y - mean_y)).sum(-1, keepdim=True)
+    variance = (centred * (x - mean_x)).sum(-1, keepdim=True)
+    slope = ((covariance + prior) / (variance + prior)).clamp_min(0.0)
     level = (total * mean_y + _IMAGINED_PAIRS * mean_x) / (total + _IMAGINED_PAIRS)
-    line = np.clip(level + slope * (edges - mean_x), 0.0, 1.0)
-    steps = isotonic_regression(y, weights=weight).x
-    share = total / (total + line_pairs)
-    return share * np.interp(edges, x, steps) + (1.0 - share) * line
+    edges = torch.linspace(0.0, 1.0, weight.shape[-1] + 1, dtype=weight.dtype)
+    return (level + slope * (edges - mean_x)).clamp(0.0, 1.0)

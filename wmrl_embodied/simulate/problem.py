@@ -86,7 +86,7 @@ def score_vectors(
     expected = (logp.exp().transpose(1, 2) @ features).transpose(1, 2)
     first = torch.arange(seeds * groups).view(seeds, 1, groups, 1) * count
     chosen = features.reshape(-1, dims).index_select(0, (first + actions).flatten())
-    return chosen.view(*actions.shape, dims) - expected.unsqueeze(-2)
+    return chosen.view(*actions.shape, dims).sub_(expected.unsqueeze(-2))
 
 
 def value(
