@@ -33,6 +33,9 @@ class PlanPolicyConfig:
     context: int = 0
     """Length of the start's context; 0 makes the plan depend on the task alone."""
 
+    start_std: float = 1.0
+    """Standard deviation at the start, in units of the prior's."""
+
     min_std: float = 0.2
     """Smallest standard deviation, in units of the prior's: exploration never dies."""
 
@@ -46,21 +49,22 @@ class PlanPolicyConfig:
                 "dims and tasks must be at least 1 and context at least 0, got "
                 f"dims={self.dims}, tasks={self.tasks}, context={self.context}"
             )
-        if not 0.0 < self.min_std < 1.0 < self.max_std:
+        if not 0.0 < self.min_std <= self.start_std <= self.max_std:
             raise InvalidInputError(
-                "min_std < 1 < max_std must hold (1 is the prior's own width), got "
-                f"min_std={self.min_std}, max_std={self.max_std}"
+                "0 < min_std <= start_std <= max_std must hold, got "
+                f"min_std={self.min_std}, start_std={self.start_std}, max_std={self.max_std}"
             )
 
 
 class PlanPolicy(nn.Module):
-    """π_θ(w | x) = N(m_task + A x, diag σ_task²), at the start exactly the prior N(0, I)."""
+    """π_θ(w | x) = N(m_task + A x, diag σ_task²), at the start N(0, start_std² I)."""
 
     def __init__(self, config: PlanPolicyConfig) -> None:
         super().__init__()
         self.config = config
         self.mean = nn.Parameter(torch.zeros(config.tasks, config.dims))
-        self.log_std = nn.Parameter(torch.zeros(config.tasks, config.dims))
+        first = math.log(config.start_std)
+        self.log_std = nn.Parameter(torch.full((config.tasks, config.dims), first))
         self.context_gain = nn.Parameter(torch.zeros(config.tasks, config.context, config.dims))
 
     def moments(

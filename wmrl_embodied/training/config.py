@@ -25,6 +25,9 @@ class LiberoConfig:
     """Control steps a training episode may take; None is the suite's own. Failures run to the end,
     so a shorter horizon makes them cheaper; evaluation keeps the suite's."""
 
+    exploration: float = 1.0
+    """Standard deviation of plans at the start, in units of the policy's prior."""
+
     pool: PoolConfig = field(default_factory=PoolConfig)
     """Simulator workers."""
 

@@ -42,7 +42,10 @@ class LiberoDomain:
         self._context_dims = action_policy.config.features
         self.policy = PlanPolicy(
             PlanPolicyConfig(
-                dims=action_policy.plan_dims, tasks=len(tasks), context=self._context_dims
+                dims=action_policy.plan_dims,
+                tasks=len(tasks),
+                context=self._context_dims,
+                start_std=config.exploration,
             )
         )
         self.world_model = PlanLatentModel(world_model, num_tasks=len(tasks))

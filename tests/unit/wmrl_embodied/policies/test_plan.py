@@ -26,8 +26,8 @@ def _policy(context: int = 0) -> PlanPolicy:
     return policy
 
 
-def test_starts_at_the_prior() -> None:
-    policy = PlanPolicy(PlanPolicyConfig(dims=2, tasks=1, context=4))
+def test_starts_around_the_mean_action_whatever_the_start() -> None:
+    policy = PlanPolicy(PlanPolicyConfig(dims=2, tasks=1, context=4, start_std=0.5))
     mean, log_std = policy.moments(
         Starts(
             tasks=torch.zeros(3, dtype=torch.long),
@@ -36,7 +36,7 @@ def test_starts_at_the_prior() -> None:
         )
     )
     assert torch.equal(mean, torch.zeros(3, 2))
-    assert torch.equal(log_std, torch.zeros(3, 2))
+    torch.testing.assert_close(log_std.exp(), torch.full((3, 2), 0.5))
 
 
 def test_log_prob_is_the_density_of_torchs_normal() -> None:
@@ -78,6 +78,6 @@ def test_exploration_stays_within_its_bounds() -> None:
     assert log_std.exp().item() == pytest.approx(0.2)
 
 
-def test_refuses_exploration_bounds_that_exclude_the_prior() -> None:
-    with pytest.raises(InvalidInputError, match="min_std < 1 < max_std must hold"):
-        PlanPolicyConfig(min_std=1.2)
+def test_refuses_exploration_that_starts_outside_its_bounds() -> None:
+    with pytest.raises(InvalidInputError, match="min_std <= start_std <= max_std must hold"):
+        PlanPolicyConfig(start_std=0.1)
