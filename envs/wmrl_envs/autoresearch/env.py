@@ -132,7 +132,9 @@ class AutoResearchEnv(gym.Env[str, str]):
         self._seed = int(self.np_random.integers(1 << 31))
         self._turn, self._best_reward, self._best_position = 0, 0.0, 0.0
         self._over = False
-        self._shown = truncate(introduction(self.task, self.config), self.config.longest_observation)
+        self._shown = truncate(
+            introduction(self.task, self.config), self.config.longest_observation
+        )
         return self._shown, {"task": self.task.name, "turn": 0}
 
     def _choose(self, wanted: str | None) -> Task:

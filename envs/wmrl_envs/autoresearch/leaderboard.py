@@ -34,9 +34,7 @@ class Leaderboard:
         return (total - self.rank(score) + 1) / total
 
 
-def read_leaderboard(
-    path: Path, *, higher_is_better: bool, column: str = "score"
-) -> Leaderboard:
+def read_leaderboard(path: Path, *, higher_is_better: bool, column: str = "score") -> Leaderboard:
     """Read one column of a leaderboard file.
 
     Raises:
@@ -51,9 +49,7 @@ def read_leaderboard(
     if not rows or column not in rows[0]:
         found = ", ".join(rows[0]) if rows else "no rows"
         raise InvalidInputError(f"leaderboard must have a column {column!r}, got {found} in {path}")
-    scores = tuple(
-        _number(row[column], path, line) for line, row in enumerate(rows, start=2)
-    )
+    scores = tuple(_number(row[column], path, line) for line, row in enumerate(rows, start=2))
     return Leaderboard(scores=scores, higher_is_better=higher_is_better)
 
 

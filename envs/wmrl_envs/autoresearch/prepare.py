@@ -94,7 +94,7 @@ def _make(table: "DataFrame", about: Mapping[str, Any], made: Path) -> None:
     if about["kind"] != "forecast":
         table = table.sample(frac=1.0, random_state=int(about.get("seed", 0)))
     table = table.head(train_rows + test_rows).reset_index(drop=True)
-    table.insert(0, "id", range(len(table)))
+    table.insert(0, "id", table.index)
     train, test = table.head(train_rows), table.tail(test_rows)
     made.parent.mkdir(parents=True, exist_ok=True)
     building = Path(tempfile.mkdtemp(dir=made.parent, prefix=".making-"))

@@ -8,6 +8,7 @@ estimator's parameters, the estimator's type fits the task) come before any exec
 import ast
 import importlib
 import inspect
+from collections.abc import Callable
 
 from wmrl_envs.autoresearch.tasks import Task
 
@@ -84,7 +85,9 @@ def prompt(task: Task) -> str:
 
 def clean(answer: str) -> str:
     """Return the expression in an agent's answer: its first line with text, without ``model =``."""
-    lines = [line.strip() for line in answer.replace("```python", "").replace("```", "").splitlines()]
+    lines = [
+        line.strip() for line in answer.replace("```python", "").replace("```", "").splitlines()
+    ]
     first = next((line for line in lines if line), "")
     return first.removeprefix("model").strip().removeprefix("=").strip()
 
@@ -131,8 +134,8 @@ def _type_problem(node: ast.expr, *, classifier: bool) -> str | None:
     return f"model must be a {role} for this task, got {name}"
 
 
-def _load(name: str) -> object:
-    return getattr(importlib.import_module(f"sklearn.{_MODULES[name]}"), name)
+def _load(name: str) -> Callable[..., object]:
+    return vars(importlib.import_module(f"sklearn.{_MODULES[name]}"))[name]
 
 
 def render(expression: str, task: Task) -> str:
@@ -151,10 +154,16 @@ def render(expression: str, task: Task) -> str:
 
 def _imports(expression: str) -> str:
     try:
-        used = {node.id for node in ast.walk(ast.parse(expression, mode="eval")) if isinstance(node, ast.Name)}
+        used = {
+            node.id
+            for node in ast.walk(ast.parse(expression, mode="eval"))
+            if isinstance(node, ast.Name)
+        }
     except SyntaxError:
         used = set()
-    lines = [f"from sklearn.{_MODULES[name]} import {name}" for name in sorted(used & set(_MODULES))]
+    lines = [
+        f"from sklearn.{_MODULES[name]} import {name}" for name in sorted(used & set(_MODULES))
+    ]
     return "; ".join(lines)
 
 

@@ -63,7 +63,9 @@ def _shape_problem(
         return f"rows must be {len(answers)} as in sample_submission.csv, got {len(body)}"
     uneven = next((row for row in body if len(row) != len(header)), None)
     if uneven is not None:
-        return f"rows must have {len(header)} cells, got {len(uneven)} in {','.join(uneven)[:100]!r}"
+        return (
+            f"rows must have {len(header)} cells, got {len(uneven)} in {','.join(uneven)[:100]!r}"
+        )
     return None
 
 

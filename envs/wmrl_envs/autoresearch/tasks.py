@@ -188,9 +188,7 @@ def _read_answers(path: Path, target: str) -> dict[str, str]:
 def _check(task: Task) -> None:
     """Check that the sample submission would be accepted and that no answer is shown."""
     sample = (task.public / "sample_submission.csv").read_bytes()
-    given = read_predictions(
-        sample, answers=task.answers, columns=task.columns, metric=task.metric
-    )
+    given = read_predictions(sample, answers=task.answers, columns=task.columns, metric=task.metric)
     if isinstance(given, Invalid):
         raise InvalidInputError(f"sample_submission.csv must be a valid submission: {given.reason}")
     with (task.public / "test.csv").open(newline="", encoding="utf-8") as file:

@@ -3,4 +3,13 @@
 from wmrl_envs.autoresearch.sandbox.pool import Sandbox, SandboxConfig
 from wmrl_envs.autoresearch.sandbox.record import LEVELS, Execution, Level, Limits, Program, Status
 
-__all__ = ["LEVELS", "Execution", "Level", "Limits", "Program", "Sandbox", "SandboxConfig", "Status"]
+__all__ = [
+    "LEVELS",
+    "Execution",
+    "Level",
+    "Limits",
+    "Program",
+    "Sandbox",
+    "SandboxConfig",
+    "Status",
+]

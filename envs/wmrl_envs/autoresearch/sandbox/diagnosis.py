@@ -5,7 +5,9 @@ import signal
 from dataclasses import dataclass
 
 _LINE = re.compile(r'^ *File "main\.py", line (\d+)', re.MULTILINE)
-_RAISED = re.compile(r"^([A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|Warning|Iteration)?)(?:: (.*))?$")
+_RAISED = re.compile(
+    r"^([A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|Warning|Iteration)?)(?:: (.*))?$"
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

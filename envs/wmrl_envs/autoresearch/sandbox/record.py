@@ -1,6 +1,6 @@
 """What a sandboxed execution is asked to do, and what came of it."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -49,11 +49,10 @@ class Limits:
 
     def __post_init__(self) -> None:
         """Reject limits under which nothing could run."""
-        for name in self.__dataclass_fields__:
-            if not getattr(self, name) > 0:
+        for name, value in asdict(self).items():
+            if not value > 0:
                 raise InvalidInputError(
-                    f"limits.{name} must be above 0, got {getattr(self, name)}; leave it out for "
-                    "the default"
+                    f"limits.{name} must be above 0, got {value}; leave it out for the default"
                 )
 
 

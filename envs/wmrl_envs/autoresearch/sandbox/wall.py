@@ -103,7 +103,9 @@ def _why_not(name: str, command: tuple[str, ...]) -> str | None:
 def python_folders() -> tuple[str, ...]:
     """Return the folders of this interpreter and its packages, system folders left out."""
     candidates = [sys.prefix, sys.base_prefix, sys.exec_prefix, *site.getsitepackages()]
-    real = [str(Path(path).resolve()) for path in (*candidates, Path(sys.executable).resolve().parent)]
+    real = [
+        str(Path(path).resolve()) for path in (*candidates, Path(sys.executable).resolve().parent)
+    ]
     found = dict.fromkeys(path for path in (*candidates, *real) if Path(path).is_dir())
     return tuple(path for path in found if not path.startswith(_SYSTEM))
 
@@ -172,7 +174,7 @@ def _bubblewrap(inputs: dict[Path, str]) -> tuple[str, ...]:
         arguments.append("--unshare-user")
     for path in _SYSTEM:
         if Path(path).is_symlink():
-            arguments += ["--symlink", os.readlink(path), path]
+            arguments += ["--symlink", str(Path(path).readlink()), path]
         elif Path(path).is_dir():
             arguments += ["--ro-bind", path, path]
     for path in _SETTINGS:

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewra
 
 ATTACKS = tomllib.loads((Path(__file__).parent / "attacks.toml").read_text(encoding="utf-8"))
 LIMITS = Limits(
-    wall_s=3.0, cpu_s=2.0, memory_bytes=256 << 20, processes=32, file_bytes=16 << 20,
+    wall_s=2.0, cpu_s=1.0, memory_bytes=256 << 20, processes=32, file_bytes=16 << 20,
     disk_bytes=32 << 20, files=1000, output_bytes=32 << 10,
 )  # fmt: skip
 TOKEN = "token-4f1c"  # noqa: S105  (what the attacks look for)
@@ -123,7 +123,9 @@ def test_planted_modules_do_not_reach_the_next_program(host: Host) -> None:
     planted += "import builtins, numpy\nbuiltins.print = None\nnumpy.array = None\n"
 
     host.attack(planted)
-    result = host.attack("import os, csv, json, numpy\nprint(numpy.array([1]), sorted(os.listdir()))")
+    result = host.attack(
+        "import os, csv, json, numpy\nprint(numpy.array([1]), sorted(os.listdir()))"
+    )
 
     assert result.stdout == "[1] ['input', 'main.py']\n"
 

@@ -9,7 +9,11 @@ _AHEAD_H = 24
 def table() -> pd.DataFrame:
     """Return one row every fourth hour, with the past as columns."""
     data = local_data.seattle_temps().sort_values("date").reset_index(drop=True)
-    past = {f"hours_ago_{back}": data["temp"].shift(_AHEAD_H + back) for back in (0, 3, 6, 12, 24, 48)}
+    past = {
+        f"hours_ago_{back}": data["temp"].shift(_AHEAD_H + back) for back in (0, 3, 6, 12, 24, 48)
+    }
     when = data["date"].dt
-    made = pd.DataFrame({"month": when.month, "hour": when.hour, **past, "temperature": data["temp"]})
+    made = pd.DataFrame(
+        {"month": when.month, "hour": when.hour, **past, "temperature": data["temp"]}
+    )
     return made.dropna().iloc[::4]

@@ -8,4 +8,4 @@ def table() -> pd.DataFrame:
     """Return one row a tumour."""
     data = load_breast_cancer()
     names = [str(name).replace(" ", "_") for name in data.feature_names]
-    return pd.DataFrame(data.data, columns=names).assign(benign=data.target)
+    return pd.DataFrame(data.data, columns=pd.Index(names)).assign(benign=data.target)

@@ -59,8 +59,12 @@ def _map_user(channel: socket.socket, keeper: int) -> None:
         return  # the keeper failed and said why on the way to its end
     user, group = os.geteuid(), os.getegid()
     Path(f"/proc/{keeper}/setgroups").write_text("deny", encoding="ascii")
-    Path(f"/proc/{keeper}/uid_map").write_text(f"0 {user} 1" if user else _ROOT_MAP, encoding="ascii")
-    Path(f"/proc/{keeper}/gid_map").write_text(f"0 {group} 1" if user else _ROOT_MAP, encoding="ascii")
+    Path(f"/proc/{keeper}/uid_map").write_text(
+        f"0 {user} 1" if user else _ROOT_MAP, encoding="ascii"
+    )
+    Path(f"/proc/{keeper}/gid_map").write_text(
+        f"0 {group} 1" if user else _ROOT_MAP, encoding="ascii"
+    )
     channel.send(b"mapped")
 
 
@@ -121,16 +125,24 @@ def _furnish(spec: RunSpec, wall: WallSpec, folder: str, handles: dict[str, int]
     linux.mount_tmpfs(folder, size_bytes=limits["disk_bytes"], inodes=limits["files"])
     if source is not None:
         _bind_handle(source, f"{folder}/input")
+    _cover(wall, folder)
+
+
+def _cover(wall: WallSpec, folder: str) -> None:
+    """Cover what no program may see: packaged data, shared folders, other inputs, processes."""
     for path in wall["masked"]:
         if Path(path).is_dir():
             linux.mount_tmpfs(path, size_bytes=4096, inodes=2)
         elif Path(path).exists():
             linux.bind("/dev/null", path)
-    for path in ("/tmp", "/dev/shm", "/inputs"):  # noqa: S108  (mount points of the sandbox)
+    for path in ("/tmp", "/dev/shm"):  # noqa: S108  (mount points of the sandbox)
         if Path(path).is_dir() and not folder.startswith(f"{path}/"):
             linux.mount_tmpfs(path, size_bytes=_SMALL_BYTES, inodes=_SMALL_FILES)
             Path(path).chmod(0o1777)
-    linux.mount_tmpfs("/proc", size_bytes=4096, inodes=2)
+    for path in ("/inputs", "/proc"):
+        if Path(path).is_dir():
+            linux.mount_tmpfs(path, size_bytes=4096, inodes=2)
+            linux.make_read_only(path)
 
 
 def _bind_handle(handle: int, path: str) -> None:

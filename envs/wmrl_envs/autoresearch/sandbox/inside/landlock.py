@@ -28,7 +28,7 @@ def version() -> int:
 
 def _rights(abi: int) -> int:
     """Return every file right that this version can handle."""
-    count = 13 + (abi >= 2) + (abi >= 3) + (abi >= 5)  # noqa: PLR2004  (rights were added in turn)
+    count = 13 + (abi >= 2) + (abi >= 3) + (abi >= 5)  # rights were added in turn
     return (1 << count) - 1
 
 

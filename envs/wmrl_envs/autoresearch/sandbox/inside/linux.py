@@ -41,7 +41,7 @@ def unshare(flags: int) -> None:
 
 
 def mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:
-    """Mount as mount(2) does."""
+    """Attach a file system, or a part of one, as the system call of that name does."""
     arguments = (source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags))
     _checked(_LIBC.mount(*arguments, data.encode()), f"mount {kind or 'bind'} on {target}")
 
@@ -55,6 +55,11 @@ def mount_tmpfs(target: str, *, size_bytes: int, inodes: int) -> None:
 def bind(source: str, target: str) -> None:
     """Show ``source`` at ``target``."""
     mount(source, target, "", MS_BIND)
+
+
+def make_read_only(target: str) -> None:
+    """Let nothing be written below a mount point of this namespace."""
+    mount("none", target, "", MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV)
 
 
 def make_mounts_private() -> None:
@@ -154,6 +159,8 @@ def install_seccomp(*, internet: bool) -> None:
         raise OSError(_ENOSYS, f"no system-call table for {machine}")
     code = [struct.pack("HBBI", *step) for step in _filter(machine, internet=internet)]
     buffer = ctypes.create_string_buffer(b"".join(code))
-    header = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(code), ctypes.addressof(buffer)))
+    header = ctypes.create_string_buffer(
+        struct.pack("HxxxxxxP", len(code), ctypes.addressof(buffer))
+    )
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     _prctl(_PR_SET_SECCOMP, 2, ctypes.addressof(header))

@@ -8,6 +8,7 @@ import resource
 import signal
 import sys
 import traceback
+from pathlib import Path
 from typing import TypedDict
 
 from wmrl_envs.autoresearch.sandbox.inside import landlock, linux
@@ -132,12 +133,14 @@ def _run(code: str, seed: int) -> int:
     if numpy is not None:
         numpy.random.seed(seed)
     sys.argv = ["main.py"]
-    sys.path.insert(0, os.getcwd())
-    sys.stdout.reconfigure(errors="replace")  # ty: ignore[unresolved-attribute]
+    sys.path.insert(0, str(Path.cwd()))
+    sys.stdout = open(1, "w", encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
     gc.enable()
     main = sys.modules["__main__"]
     main.__dict__.clear()
-    main.__dict__.update({"__name__": "__main__", "__builtins__": __builtins__, "__file__": "main.py"})
+    main.__dict__.update(
+        {"__name__": "__main__", "__builtins__": __builtins__, "__file__": "main.py"}
+    )
     try:
         exec(compile(code, "main.py", "exec"), main.__dict__)  # noqa: S102  (that is the sandbox's purpose)
     except SystemExit as stop:

@@ -20,7 +20,7 @@ import tempfile
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TypedDict
+from typing import TextIO, TypedDict
 
 from wmrl_envs.autoresearch.sandbox.inside import jail, linux, watch
 from wmrl_envs.autoresearch.sandbox.inside.program import (
@@ -86,9 +86,9 @@ def main() -> None:
         _say(answers, _serve(spec, wall, control.fileno()))
 
 
-def _say(answers: object, message: object) -> None:
-    answers.write(json.dumps(message) + "\n")  # ty: ignore[unresolved-attribute]
-    answers.flush()  # ty: ignore[unresolved-attribute]
+def _say(answers: TextIO, message: object) -> None:
+    answers.write(json.dumps(message) + "\n")
+    answers.flush()
 
 
 def _line(handle: int) -> bytes:
@@ -234,12 +234,19 @@ def _collect(run: _Run, spec: RunSpec) -> tuple[bytes | None, str | None]:
         return None, None
     except OSError as problem:
         return None, f"must be a regular file: {problem.strerror}"
-    with os.fdopen(handle, "rb") as file:
-        about = os.fstat(handle)
-        if not stat.S_ISREG(about.st_mode) or about.st_nlink != 1:
-            return None, "must be a regular file of one name"
-        if about.st_size > spec["limits"]["file_bytes"]:
-            return None, f"must be at most {spec['limits']['file_bytes']} bytes, got {about.st_size}"
+    try:
+        return _content(handle, spec["limits"]["file_bytes"])
+    finally:
+        os.close(handle)
+
+
+def _content(handle: int, most_bytes: int) -> tuple[bytes | None, str | None]:
+    about = os.fstat(handle)
+    if not stat.S_ISREG(about.st_mode) or about.st_nlink != 1:
+        return None, "must be a regular file of one name"
+    if about.st_size > most_bytes:
+        return None, f"must be at most {most_bytes} bytes, got {about.st_size}"
+    with os.fdopen(handle, "rb", closefd=False) as file:
         return file.read(), None
 
 

@@ -21,7 +21,7 @@ class Usage:
 def descendants(root: int) -> list[int]:
     """Return the living processes that descend from ``root``, itself left out."""
     children: dict[int, list[int]] = {}
-    for entry in os.listdir("/proc"):
+    for entry in (path.name for path in Path("/proc").iterdir()):
         if entry.isdecimal():
             with suppress(OSError):  # it ended meanwhile
                 children.setdefault(int(_stat(int(entry))[1]), []).append(int(entry))

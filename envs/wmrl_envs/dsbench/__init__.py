@@ -1,0 +1,1 @@
+"""DSBench data modelling: its layout on disk and its relative performance gap."""

@@ -1,0 +1,1 @@
+"""MLE-Dojo competitions: their layout on disk, their metrics, their five actions, HumanRank."""
