@@ -7,6 +7,7 @@ images are drawn only when they are returned, and physics is not computed twice.
 
 import copy
 import string
+import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, SupportsFloat
 
@@ -345,6 +346,9 @@ class LiberoEnv(gym.Env[Observation, NDArray[np.float32]]):
                 multisample=self._multisample,
                 simplify=self._simplify,
             )
+            # An environment that is dropped unclosed must not free its GL objects in another's
+            # context, which is what garbage collection would do.
+            weakref.finalize(self, self._renderer.close).atexit = False
         return self._renderer.render(simulation.sensors.show(simulation.sample), camera)
 
     def _info(self, *, steps: int, is_success: bool) -> Info:

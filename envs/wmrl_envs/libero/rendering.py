@@ -152,7 +152,7 @@ class Renderer:
         if camera_id < 0:
             raise InvalidInputError(f"camera must exist in the model, got {camera!r}")
         self._camera.fixedcamid = camera_id
-        self._gl.make_current()
+        image = np.empty((self._size, self._size, 3), dtype=np.uint8)
         groups = self._model.geom_group.copy()
         self._model.geom_group[self._culler.unseen(data, camera_id)] = _CULLED_GROUP
         mujoco.mjv_updateScene(
@@ -160,8 +160,8 @@ class Renderer:
             mujoco.mjtCatBit.mjCAT_ALL, self._scene,
         )  # fmt: skip
         self._model.geom_group[:] = groups
+        self._gl.make_current()
         mujoco.mjr_render(self._viewport, self._scene, self._context)
-        image = np.empty((self._size, self._size, 3), dtype=np.uint8)
         mujoco.mjr_readPixels(image, None, self._viewport, self._context)
         return image
 
