@@ -5,11 +5,14 @@ from typing import Annotated
 
 import tyro
 
+from wmrl_embodied.commands.bench import Bench
+from wmrl_embodied.commands.collect import Collect
 from wmrl_embodied.commands.compare import Compare
 from wmrl_embodied.commands.envs import Envs
 from wmrl_embodied.commands.evaluate import Eval
 from wmrl_embodied.commands.report import Report
 from wmrl_embodied.commands.sft import Sft
+from wmrl_embodied.commands.simulate import Simulate
 from wmrl_embodied.commands.train import Resume, Train
 from wmrl_embodied.commands.world_model import FidelityCommand
 from wmrl_envs.errors import WmrlError
@@ -21,7 +24,10 @@ Command = (
     | Annotated[Report, tyro.conf.subcommand("report")]
     | Annotated[Compare, tyro.conf.subcommand("compare")]
     | Annotated[FidelityCommand, tyro.conf.subcommand("fidelity")]
+    | Annotated[Collect, tyro.conf.subcommand("collect")]
     | Annotated[Sft, tyro.conf.subcommand("sft")]
+    | Annotated[Simulate, tyro.conf.subcommand("simulate")]
+    | Annotated[Bench, tyro.conf.subcommand("bench")]
     | Annotated[Envs, tyro.conf.subcommand("envs")]
 )
 
@@ -29,7 +35,15 @@ Command = (
 def main() -> None:
     """Run the command line; an error that the user can mend is one line and exit code 2."""
     try:
-        command = tyro.cli(Command, prog="wmrl", config=(tyro.conf.OmitArgPrefixes, tyro.conf.CascadeSubcommandArgs))
+        command = tyro.cli(
+            Command,
+            prog="wmrl",
+            config=(
+                tyro.conf.OmitArgPrefixes,
+                tyro.conf.OmitSubcommandPrefixes,
+                tyro.conf.CascadeSubcommandArgs,
+            ),
+        )
         code = command.run()
     except WmrlError as error:
         print(f"wmrl: {error}", file=sys.stderr)  # noqa: T201  (the command line's own output)
