@@ -84,10 +84,10 @@ class EstimatorConfig:
     """H: steps over which the optimiser averages noise."""
 
     fallback: bool = False
-    """Train on ``fallback_groups`` executed groups while the world model is worse than useless."""
+    """Train on a few executed groups alone while the world model is worse than useless."""
 
-    fallback_groups: int = 4
-    """Groups executed a step in the fallback."""
+    fallback_fraction: float = 0.2
+    """Share of an ordinary step's groups that is generated, and executed whole, in the fallback."""
 
     fallback_rate: float = 0.35
     """Factor on the learning rate in the fallback."""
@@ -116,6 +116,7 @@ class EstimatorConfig:
         _within("audit_fraction", self.audit_fraction, 0.0, 1.0)
         _within("audit_eta", self.audit_eta, 0.0, 1.0)
         _within("eta_min", self.eta_min, 0.0, 1.0)
+        _within("fallback_fraction", self.fallback_fraction, 0.001, 1.0)
         _within("slope_max", self.slope_max, 0.0, 10.0)
         _within("slope_prior", self.slope_prior, 0.0, 10.0)
         _within("scale_decay", self.scale_decay, 0.0, 0.9999)
@@ -145,7 +146,6 @@ class EstimatorConfig:
         for name, value, least in (
             ("calibration_cells", self.calibration_cells, 2),
             ("audit_steps", self.audit_steps, 0),
-            ("fallback_groups", self.fallback_groups, 1),
             ("monitor_window", self.monitor_window, 2),
             ("slope_prior_pairs", self.slope_prior_pairs, 0),
             ("calibration_line_pairs", self.calibration_line_pairs, 0),
@@ -185,7 +185,9 @@ def _world_model_only() -> EstimatorConfig:
 
 
 def _paper() -> EstimatorConfig:
-    return EstimatorConfig(rule="paper", eta=1.0, unit="group", alarm=False)
+    return EstimatorConfig(
+        rule="paper", eta=1.0, unit="group", slope="fixed", slope_prior=1.0, alarm=False
+    )
 
 
 def _fixed(eta: float) -> Callable[[], EstimatorConfig]:

@@ -12,7 +12,15 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from wmrl_embodied.estimators import anchors, linear, paper, residual_noise, state, state_records
+from wmrl_embodied.estimators import (
+    anchors,
+    coefficients,
+    linear,
+    paper,
+    residual_noise,
+    state,
+    state_records,
+)
 from wmrl_embodied.estimators.anchors import Draw
 from wmrl_embodied.estimators.checks import (
     check_measured,
@@ -69,8 +77,21 @@ class Estimator:
 
     @property
     def fallback(self) -> Bool[Tensor, "*runs"]:
-        """Whether the next step needs only ``config.fallback_groups`` groups, all executed."""
+        """Whether predictions are out of use: the next step needs :meth:`groups_needed` only."""
         return self._state.progress.fallback
+
+    def groups_needed(self, groups: int) -> int:
+        """Return how many groups a single run's next step should generate.
+
+        In the fallback it is a share of the ordinary number, all of which are executed. A trainer
+        that generates the ordinary number all the same stays correct, and wastes generation.
+
+        Args:
+            groups: The ordinary number.
+        """
+        if not bool(self.fallback.all()):
+            return groups
+        return linear.fallback_groups(self.config, groups)
 
     @property
     def learning_rate_factor(self) -> Float[Tensor, "*runs"]:
@@ -81,6 +102,8 @@ class Estimator:
         self,
     ) -> tuple[Float[Tensor, "*runs edges"], Float[Tensor, "*runs cells"]]:
         """Return the map's values on equally spaced edges over [0, 1], and pairs per cell."""
+        if self.config.rule == "paper":
+            return paper.curve(self._state.paper)
         return self._state.calibration.table.clone(), self._state.calibration.weight.clone()
 
     def draw(
@@ -120,7 +143,8 @@ class Estimator:
             drawn = anchors.draw_active(probability, generator=generator)
         if not bool(self.fallback.any()):
             return drawn
-        share = min(1.0, config.fallback_groups / shape[-2])
+        ordinary = max(int(self._state.progress.groups), shape[-2])
+        share = min(1.0, linear.fallback_groups(config, ordinary) / shape[-2])
         whole = anchors.draw_groups(shape, fraction=share, generator=generator)
         return state_records.select(self.fallback, whole, drawn)
 
@@ -151,7 +175,14 @@ class Estimator:
             value = paper.advantage(seen.paper, predicted, measured, draw.execute, seen.observed)
         else:
             value = seen.step.coefficient / seen.step.root[..., None, None]
-        return value, diagnose(self._state, seen.step, predicted, measured, draw, seen.observed)
+        shown = diagnose(self._state, seen.step, predicted, measured, draw, seen.observed)
+        if self.config.rule == "paper":
+            share = coefficients.real_share(value * seen.observed, value, seen.step.eta)
+            shown = replace(shown, real_share=share)
+        if not self.config.use_world_model:
+            nothing = torch.full_like(shown.bias_after, torch.nan)
+            shown = replace(shown, bias_after=nothing, noise_after=nothing)
+        return value, shown
 
     def observe(
         self,
@@ -179,8 +210,8 @@ class Estimator:
         learned, config, step = self._state, self.config, seen.step
         if config.rule == "paper":
             learned = replace(learned, paper=seen.paper)
-        elif config.use_world_model:
-            if sketch is not None:
+        else:
+            if sketch is not None and config.use_world_model:
                 check_sketch(sketch, predicted)
                 learned = linear.watch(learned, config, step, sketch)
             elif config.eta == "auto" or config.fallback:

@@ -135,10 +135,13 @@ def calibrate(
 ) -> tuple[Float[Tensor, "*runs groups group"], Float[Tensor, "*runs groups group"]]:
     """Return scores on the map of all tasks, and on each task's own line where there is one.
 
-    Without a world model both are 0.
+    Without a world model both are 0: nothing that follows may depend on predictions.
     """
     if not config.use_world_model:
         return torch.zeros_like(predicted), torch.zeros_like(predicted)
+    if config.rule == "paper":
+        pooled = calibration.apply(state.paper.table, predicted)
+        return pooled, pooled
     if config.calibration == "none":
         return predicted, predicted
     pooled = calibration.apply(state.calibration.table, predicted)
@@ -160,6 +163,11 @@ def within_group_slopes(state: EstimatorState, config: EstimatorConfig) -> Float
         prior_pairs=config.slope_prior_pairs,
         maximum=config.slope_max,
     )
+
+
+def fallback_groups(config: EstimatorConfig, groups: int) -> int:
+    """Return how many of ``groups`` ordinary groups are generated and executed in the fallback."""
+    return max(1, round(config.fallback_fraction * groups))
 
 
 def auditing(state: EstimatorState, config: EstimatorConfig) -> bool:
@@ -195,6 +203,8 @@ def learn(
 ) -> EstimatorState:
     """Return the state with a step's pairs in it, after the step was used.
 
+    Without a world model there is only the baseline to learn.
+
     Args:
         state: Past knowledge.
         config: The estimator.
@@ -204,6 +214,17 @@ def learn(
         tasks: Task of each group.
     """
     seen, half_life = step.observed, config.calibration_half_life
+    level = baseline.update(
+        state.baseline,
+        step.calibrated,
+        measured,
+        seen,
+        step.probability,
+        decay=config.baseline_decay,
+        slope_half_life=config.slope_half_life,
+    )
+    if not config.use_world_model:
+        return replace(state, baseline=level)
     pairs = calibration.push(state.calibration, predicted, measured, seen, half_life=half_life)
     lines = state.tasks
     if config.task_pairs is not None:
@@ -217,15 +238,7 @@ def learn(
         slope=slope.update(
             state.slope, step.signal, step.target, seen, half_life=config.slope_half_life
         ),
-        baseline=baseline.update(
-            state.baseline,
-            step.calibrated,
-            measured,
-            seen,
-            step.probability,
-            decay=config.baseline_decay,
-            slope_half_life=config.slope_half_life,
-        ),
+        baseline=level,
         noise=residual_noise.update(
             state.noise, predicted, step.target - step.centred, seen, half_life=half_life
         ),
@@ -265,7 +278,8 @@ def watch(
     weights = torch.stack([step.residual, torch.where(off, used, step.centred)], dim=-3)
     gradients = weights.flatten(-2) @ sketch.flatten(-3, -2) / size
     usual = config.anchor_fraction * ordinary * step.centred.shape[-1]
-    in_use = torch.where(state.progress.fallback, config.fallback_groups / ordinary, 1.0)
+    few = fallback_groups(config, ordinary) / ordinary
+    in_use = torch.where(state.progress.fallback, few, 1.0)
     held = monitor.update(
         held,
         gradients[..., 0, :],

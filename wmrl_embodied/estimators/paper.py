@@ -128,6 +128,17 @@ def advantage(
     return standardised_advantage(scores, graded) * torch.where(anchored, weight, 1.0)
 
 
+def curve(
+    state: PaperState,
+) -> tuple[Float[Tensor, "*runs edges"], Float[Tensor, "*runs cells"]]:
+    """Return the map on its edges, and the pairs held in each of its cells."""
+    cells = state.table.shape[-1] - 1
+    held = torch.arange(state.measured.shape[-1]) < state.pairs[..., None]
+    cell = (state.predicted * cells).long().clamp(0, cells - 1)
+    counts = torch.zeros(*cell.shape[:-1], cells, dtype=state.measured.dtype)
+    return state.table.clone(), counts.scatter_add(-1, cell, held.to(counts.dtype))
+
+
 def anchor_weight(state: PaperState) -> Float[Tensor, "*runs"]:
     """Return w; 1 until c is set."""
     return (1.0 + state.factor * state.error).clamp(1.0, LARGEST_WEIGHT)
