@@ -32,9 +32,6 @@ class PlanMemory:
     gripper: float = -1.0
     """Last commanded gripper action: −1 open, +1 closed."""
 
-    phase: int = 0
-    """Gripper switches so far, clipped to the number of phases minus one."""
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ActionChunk:
@@ -134,6 +131,10 @@ class ProposalPolicy(Protocol):
 
     def score_vectors(self, proposals: Proposals) -> Float[Tensor, "groups group sketch"]:
         """Return ∇ log π of each rollout, or a sketch that keeps inner products."""
+        ...
+
+    def optimizer(self, learning_rate: float) -> torch.optim.Optimizer:
+        """Return the optimiser that suits the parameters."""
         ...
 
     def parameters(self) -> Iterator[torch.nn.Parameter]:

@@ -67,6 +67,22 @@ class PlanPolicy(nn.Module):
         self.log_std = nn.Parameter(torch.full((config.tasks, config.dims), first))
         self.context_gain = nn.Parameter(torch.zeros(config.tasks, config.context, config.dims))
 
+    def optimizer(self, learning_rate: float) -> torch.optim.Optimizer:
+        """Return plain gradient ascent, which moves far only when rollouts agree.
+
+        An update of Adam is as long for noise as for signal; with a few dozen rollouts a step the
+        plan would wander. ``learning_rate`` is in prior standard deviations: at σ = start_std and
+        advantages of unit size, m moves by learning_rate · σ · mean(A ε).
+        """
+        scale = learning_rate * self.config.start_std**2
+        return torch.optim.SGD(
+            [
+                {"params": [self.mean, self.context_gain], "lr": scale},
+                # The spread is learned more slowly: collapsed exploration does not come back.
+                {"params": [self.log_std], "lr": learning_rate / 3.0},
+            ]
+        )
+
     def moments(
         self, starts: Starts
     ) -> tuple[Float[Tensor, "groups dims"], Float[Tensor, "groups dims"]]:

@@ -4,12 +4,12 @@ Notation:
     o      observation: two camera images, proprioception, the instruction's text
     z      features: the vision encoder's summary of the images under the instruction
     a_h    action h of a chunk, (Δx, Δy, Δz, Δroll, Δpitch, Δyaw, gripper)
-    w      plan latent; phase p of an episode adds w_p to the motion of each action
+    w      plan latent; w_open is added to the motion while the gripper is open, w_closed while closed
     σ      standard deviation of the motion noise a step, 0 for a deterministic policy
 
 The vision encoder is separable (:meth:`SmallVLA.encode_images`), so that a world model can work on
-its features. A phase is a stretch between two gripper switches; its four plan numbers are added to
-(Δx, Δy, Δz, Δyaw), a bias that holds for the whole phase.
+its features. The plan's four numbers for each state of the gripper are added to (Δx, Δy, Δz, Δyaw):
+a bias of how things are reached, and one of how they are carried and put down.
 """
 
 import math
@@ -31,6 +31,9 @@ ACTION_DIMS = 7
 MOTION_DIMS = 6
 PLAN_AXES = (0, 1, 2, 5)
 """Action components that a plan shifts: Δx, Δy, Δz and Δyaw."""
+
+PLAN_DIMS = 2 * len(PLAN_AXES)
+"""Length of w: one number an axis while the gripper is open, one while it is closed."""
 
 PROPRIO_DIMS = 12
 """Position (3), the first two columns of the rotation matrix (6), gripper joints (2), last command."""
@@ -63,9 +66,6 @@ class SmallVLAConfig:
     max_words: int = 32
     """Longest instruction, in words."""
 
-    phases: int = 2
-    """Phases of an episode with plan numbers of their own; later ones share the last."""
-
     plan_scale: float = 0.065
     """Prior standard deviation of a plan number, in action units (1 is 5 cm a step)."""
 
@@ -81,21 +81,16 @@ class SmallVLAConfig:
             raise InvalidInputError(
                 f"image_size must be a multiple of 16 of at least 32, got {self.image_size}"
             )
-        if min(self.chunk, self.features, self.phases) < 1:
+        if min(self.chunk, self.features) < 1:
             raise InvalidInputError(
-                "chunk, features and phases must be at least 1, got "
-                f"chunk={self.chunk}, features={self.features}, phases={self.phases}"
+                "chunk and features must be at least 1, got "
+                f"chunk={self.chunk}, features={self.features}"
             )
         if self.noise_std < 0.0 or self.plan_scale <= 0.0:
             raise InvalidInputError(
                 "noise_std must be at least 0 and plan_scale above 0, got "
                 f"noise_std={self.noise_std}, plan_scale={self.plan_scale}"
             )
-
-    @property
-    def plan_dims(self) -> int:
-        """Length of w."""
-        return self.phases * len(PLAN_AXES)
 
 
 class CameraEncoder(nn.Module):
@@ -169,7 +164,7 @@ class SmallVLA(nn.Module):
     @property
     def plan_dims(self) -> int:
         """Length of w."""
-        return self.config.plan_dims
+        return PLAN_DIMS
 
     def encode_text(
         self, words: Int[Tensor, "batch words"]
@@ -296,21 +291,15 @@ def plan_offsets(
         plan: w, shape (dims,), in units of the prior.
         gripper: The chunk's gripper commands, shape (chunk,), −1 or +1.
         memory: Memory before the chunk.
-        config: Phases and scales.
+        config: Scales.
     """
-    commands = np.concatenate([[memory.gripper], gripper])
-    switches = np.cumsum(np.diff(commands) != 0.0)
-    last = config.phases - 1
-    # An action belongs to the phase of the command before it: the switch itself ends a phase.
-    before = np.concatenate([[0], switches[:-1]])
-    phase = np.minimum(memory.phase + before, last)
-    offsets = np.zeros((len(gripper), ACTION_DIMS), dtype=np.float32)
+    # An action is shifted by the command before it: the switch itself still belongs to the old one.
+    before = np.concatenate([[memory.gripper], gripper[:-1]])
+    is_closed = (before > 0.0).astype(int)
     scales = config.plan_scale * np.array([1.0, 1.0, 1.0, config.yaw_scale])
-    offsets[:, list(PLAN_AXES)] = plan.reshape(config.phases, len(PLAN_AXES))[phase] * scales
-    after = PlanMemory(
-        gripper=float(gripper[-1]), phase=int(min(memory.phase + switches[-1], last))
-    )
-    return offsets, after
+    offsets = np.zeros((len(gripper), ACTION_DIMS), dtype=np.float32)
+    offsets[:, list(PLAN_AXES)] = plan.reshape(2, len(PLAN_AXES))[is_closed] * scales
+    return offsets, PlanMemory(gripper=float(gripper[-1]))
 
 
 def chunk_log_prob(

@@ -43,10 +43,10 @@ class LiberoConfig:
 class UpdateConfig:
     """How advantages change the policy."""
 
-    learning_rate: float = 0.05
-    """Adam's step on the plan policy, in prior standard deviations."""
+    learning_rate: float = 0.5
+    """Step on the plan policy, in prior standard deviations."""
 
-    epochs: int = 2
+    epochs: int = 1
     """Passes over a step's proposals."""
 
     epsilon: float = 0.2

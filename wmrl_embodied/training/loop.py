@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-import torch
-
 from wmrl_embodied.estimators.estimator import Estimator, preset
 from wmrl_embodied.training.checkpoint import checkpoints, load_checkpoint, save_checkpoint
 from wmrl_embodied.training.config import TrainConfig
@@ -80,7 +78,7 @@ def start(config: TrainConfig, domain: Domain, checkpoint_folder: Path) -> Train
     estimator_config = preset(config.estimator)
     state = TrainState(
         domain=domain,
-        optimizer=torch.optim.Adam(domain.policy.parameters(), config.update.learning_rate),
+        optimizer=domain.policy.optimizer(config.update.learning_rate),
         estimator=Estimator(estimator_config, num_tasks=len(domain.task_names)),
         ledger=Ledger(),
     )

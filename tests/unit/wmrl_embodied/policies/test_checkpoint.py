@@ -12,7 +12,7 @@ from wmrl_envs.errors import InvalidInputError
 
 
 def test_a_loaded_policy_is_the_saved_one(tmp_path: Path) -> None:
-    policy = SmallVLA(SmallVLAConfig(phases=4, noise_std=0.1))
+    policy = SmallVLA(SmallVLAConfig(plan_scale=0.04, noise_std=0.1))
     save_policy(policy, tmp_path / "p.safetensors", note={"seed": "3"})
     loaded = load_policy(tmp_path / "p.safetensors")
     assert loaded.config == policy.config

@@ -1,6 +1,7 @@
 """Checks of ``wmrl_embodied.policies.small_vla`` on small random weights of the true architecture."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from wmrl_embodied.policies.small_vla import (
 from wmrl_envs.errors import InvalidInputError
 
 
-def _policy(**overrides: float) -> SmallVLA:
+def _policy(**overrides: Any) -> SmallVLA:
     torch.manual_seed(0)
     return SmallVLA(SmallVLAConfig(**overrides)).eval()
 
@@ -84,24 +85,22 @@ def test_refuses_to_draw_without_noise() -> None:
         _policy().act(_observation(), torch.zeros(8), PlanMemory(), generator=torch.Generator())
 
 
-def test_each_phase_of_the_plan_holds_until_the_gripper_switches() -> None:
-    config = SmallVLAConfig(phases=2, plan_scale=0.1, yaw_scale=0.5)
+def test_the_plan_follows_the_gripper_from_the_action_after_its_switch() -> None:
+    config = SmallVLAConfig(plan_scale=0.1, yaw_scale=0.5)
     plan = np.array([1.0, 2.0, 3.0, 4.0, -1.0, -2.0, -3.0, -4.0])
     gripper = np.array([-1.0, 1.0, 1.0, -1.0])
     offsets, after = plan_offsets(plan, gripper, PlanMemory(), config)
-    # Phase 0 up to and including the action that closes, phase 1 (the last) from then on.
     opened = [0.1, 0.2, 0.3, 0.0, 0.0, 0.2, 0.0]  # yaw: 4 · 0.1 · 0.5
     closed = [-0.1, -0.2, -0.3, 0.0, 0.0, -0.2, 0.0]
     np.testing.assert_allclose(offsets, [opened, opened, closed, closed], atol=1e-7)
-    assert after == PlanMemory(gripper=-1.0, phase=1)
+    assert after == PlanMemory(gripper=-1.0)
 
 
-def test_the_phase_carries_over_between_chunks() -> None:
-    config = SmallVLAConfig(phases=4)
-    memory = PlanMemory()
-    for gripper in ([1.0, 1.0], [1.0, -1.0], [1.0, 1.0]):
-        _, memory = plan_offsets(np.zeros(16), np.array(gripper), memory, config)
-    assert memory == PlanMemory(gripper=1.0, phase=3)
+def test_the_gripper_is_remembered_between_chunks() -> None:
+    config, plan = SmallVLAConfig(), np.arange(8.0)
+    _, memory = plan_offsets(plan, np.array([-1.0, 1.0]), PlanMemory(), config)
+    offsets, _ = plan_offsets(plan, np.array([1.0, 1.0]), memory, config)
+    np.testing.assert_allclose(offsets[:, 0], 4.0 * config.plan_scale, rtol=1e-6)
 
 
 def test_orientation_does_not_jump_where_the_angle_passes_pi() -> None:

@@ -1,6 +1,7 @@
 """Checks of ``wmrl_embodied.world_model.plan_latent`` on outcomes with a known rule."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -32,7 +33,7 @@ def _success_by_start(proposals: Proposals) -> torch.Tensor:
     return (proposals.plans[..., 0] * side > 0.0).float()
 
 
-def _fitted(proposals: Proposals, scores: torch.Tensor, **config: float) -> PlanLatentModel:
+def _fitted(proposals: Proposals, scores: torch.Tensor, **config: Any) -> PlanLatentModel:
     model = PlanLatentModel(
         PlanLatentConfig(**config), num_tasks=int(proposals.starts.tasks.max()) + 1
     )
