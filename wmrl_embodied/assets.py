@@ -4,7 +4,7 @@ from pathlib import Path
 
 from wmrl_envs.errors import InvalidInputError
 
-_PACKAGED = Path(__file__).parent / "assets"
+_PACKAGED = Path(__file__).parent / "shipped"
 _CHECKOUT = Path(__file__).parents[1] / "assets"
 
 

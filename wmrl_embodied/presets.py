@@ -10,7 +10,13 @@ from wmrl_embodied.training.config import EvaluationConfig, LiberoConfig, TrainC
 
 def libero_quick() -> TrainConfig:
     """Minutes on two cores: one LIBERO-Long task, real anchors, the rest imagined."""
-    return TrainConfig(name="libero-quick")
+    return TrainConfig(
+        name="libero-quick",
+        libero=LiberoConfig(tasks=(5,), horizon=300, exploration=0.6),
+        groups=4,
+        steps=20,
+        warmup=16,
+    )
 
 
 def libero_long() -> TrainConfig:

@@ -18,7 +18,7 @@ class LiberoConfig:
     tasks: tuple[int, ...] = (5,)
     """Numbers of the tasks trained on, within the suite."""
 
-    policy: Path = Path("small_vla_libero10.safetensors")
+    policy: Path = Path("small_vla_quick.safetensors")
     """Checkpoint of the action policy: a file, or the name of one that ships with the package."""
 
     horizon: int | None = None
@@ -103,10 +103,10 @@ class TrainConfig:
     group_size: int = 8
     """Rollouts a group (``num_generations``)."""
 
-    steps: int = 30
+    steps: int = 20
     """Updates."""
 
-    warmup: int = 64
+    warmup: int = 16
     """Real rollouts under the policy's start that fit the world model before the first step."""
 
     refit_every: int = 1

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from wmrl_embodied.reporting.report import saving, write_report
-from wmrl_embodied.reporting.sinks import JsonLinesSink
+from wmrl_embodied.reporting.sinks import JsonLinesSink, Metrics
 from wmrl_embodied.reporting.video import write_video
 from wmrl_embodied.training.config import TrainConfig
 from wmrl_embodied.training.loop import train
@@ -58,7 +58,7 @@ def test_a_run_without_a_step_has_a_page_too(tmp_path: Path) -> None:
 
 
 def test_saving_counts_everything_that_trained() -> None:
-    last = {
+    last: Metrics = {
         "cost/executions": 10, "cost/proposed": 100, "cost/execution_s": 20.0,
         "cost/generation_s": 1.0, "cost/update_s": 4.0, "cost/total_s": 41.0,
     }  # fmt: skip

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from wmrl_embodied.training.compare import Curve, compare, cost_to_target, curve_of
+from wmrl_embodied.training.compare import Curve, Metrics, compare, cost_to_target, curve_of
 from wmrl_envs.errors import InvalidInputError
 
 
@@ -49,7 +49,7 @@ def test_seeds_that_fail_pull_the_speed_up_down() -> None:
 
 
 def test_a_curve_begins_before_training_at_no_cost() -> None:
-    steps = [
+    steps: list[Metrics] = [
         {"cost/total_s": 5.0, "cost/executions": 2.0, "evaluation/held_out": None},
         {"cost/total_s": 9.0, "cost/executions": 4.0, "evaluation/held_out": 0.7},
     ]

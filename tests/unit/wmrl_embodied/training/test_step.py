@@ -16,7 +16,7 @@ CONFIG = TrainConfig(groups=4, group_size=8, steps=5, warmup=32)
 
 @pytest.fixture
 def warm_state(double_domain: Callable[..., Any], tmp_path: Any) -> Any:
-    state = start(CONFIG, double_domain(), tmp_path)
+    state: Any = start(CONFIG, double_domain(), tmp_path)
     warm_up(state, CONFIG)
     return state
 
@@ -43,7 +43,7 @@ def test_a_step_moves_the_policy(warm_state: Any) -> None:
 
 
 def test_what_is_executed_does_not_depend_on_outcomes(
-    double_domain: Callable[..., Any], tmp_path: Any
+    double_domain: Callable[..., Any], tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Two worlds with the same past and opposite outcomes now: the same rollouts are executed.
     states = [start(CONFIG, double_domain(), tmp_path) for _ in range(2)]
@@ -55,7 +55,7 @@ def test_what_is_executed_does_not_depend_on_outcomes(
         outcomes = execute(proposals, asked)
         return replace(outcomes, scores=1.0 - outcomes.scores)
 
-    states[1].domain.executor.execute = opposite
+    monkeypatch.setattr(states[1].domain.executor, "execute", opposite)
     records = [improve(state, CONFIG) for state in states]
     assert torch.equal(records[0].outcomes.executed, records[1].outcomes.executed)
 
@@ -63,7 +63,7 @@ def test_what_is_executed_does_not_depend_on_outcomes(
 def test_missing_executions_are_counted_and_never_scored(
     double_domain: Callable[..., Any], tmp_path: Any
 ) -> None:
-    state = start(CONFIG, double_domain(lose_every=3), tmp_path)
+    state: Any = start(CONFIG, double_domain(lose_every=3), tmp_path)
     warm_up(state, CONFIG)
     record = improve(state, CONFIG)
     assert state.ledger.missing > 10
@@ -77,7 +77,7 @@ def test_every_estimator_runs_the_same_step(
     name: str, double_domain: Callable[..., Any], tmp_path: Any
 ) -> None:
     config = replace(CONFIG, estimator=name)
-    state = start(config, double_domain(), tmp_path)
+    state: Any = start(config, double_domain(), tmp_path)
     if state.estimator.config.use_world_model:
         warm_up(state, config)
     for _ in range(2):

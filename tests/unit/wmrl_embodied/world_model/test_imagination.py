@@ -47,8 +47,8 @@ def test_imagined_episodes_order_real_outcomes_of_new_starts(fitted: Imagination
 def test_the_imagined_path_follows_the_real_one(fitted: ImaginationModel) -> None:
     new, plans = _episodes(100, 2)
     imagined = fitted.imagine(new.features[:, 0], plans)
-    still = new.lengths > 6
-    start, middle = imagined.states[still, 0].numpy(), imagined.states[still, 6].numpy()
+    still, states = new.lengths > 6, imagined.states.numpy()
+    start, middle = states[still, 0], states[still, 6]
     moved = np.linalg.norm(middle - start, axis=1)
     real = np.linalg.norm(new.features[still, 6] - new.features[still, 0], axis=1)
     assert np.corrcoef(moved, real)[0, 1] > 0.8
