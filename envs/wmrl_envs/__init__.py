@@ -14,3 +14,6 @@ gym.register(
 )
 gym.register(id="WMRL-MicroPick", entry_point="wmrl_envs.micro.pick:MicroPickEnv")
 gym.register(id="WMRL-MicroQuiz", entry_point="wmrl_envs.micro.quiz:MicroQuizEnv")
+gym.register(id="WMRL-AutoResearch", entry_point="wmrl_envs.autoresearch.env:AutoResearchEnv")
+gym.register(id="WMRL-MLEDojo", entry_point="wmrl_envs.mledojo.env:MLEDojoEnv")
+gym.register(id="WMRL-DSBench", entry_point="wmrl_envs.dsbench.env:DSBenchEnv")

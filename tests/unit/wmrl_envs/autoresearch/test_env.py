@@ -2,7 +2,9 @@
 
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
+import gymnasium as gym
 import pytest
 from gymnasium.utils.env_checker import check_env
 
@@ -43,7 +45,7 @@ def submission(mass_g: float) -> Execution:
 FAILED = Execution(status="error", error_type="KeyError", message="'mass'", line=3)
 
 
-def make(*answers: Execution | InfrastructureError, **settings: object) -> AutoResearchEnv:
+def make(*answers: Execution | InfrastructureError, **settings: Any) -> AutoResearchEnv:
     env = AutoResearchEnv("penguins", sandbox=DoubleSandbox(*answers), **settings)
     env.reset(seed=0)
     return env
@@ -133,10 +135,13 @@ def test_a_step_after_the_end_is_an_error() -> None:
 
 
 def test_equal_seeds_give_programs_equal_seeds() -> None:
-    first, second = make(FAILED), make(FAILED)
-    first.step("x = 1")
-    second.step("x = 1")
-    assert first._shared.programs == second._shared.programs
+    sandboxes = [DoubleSandbox(FAILED), DoubleSandbox(FAILED), DoubleSandbox(FAILED)]
+    for sandbox, seed in zip(sandboxes, (5, 5, 6), strict=True):
+        env = AutoResearchEnv("penguins", sandbox=sandbox)
+        env.reset(seed=seed)
+        env.step("x = 1")
+    first, second, other = (sandbox.programs[0].seed for sandbox in sandboxes)
+    assert first == second != other
 
 
 def test_settings_are_checked() -> None:
@@ -169,3 +174,13 @@ def test_an_expression_is_run_for_real(sandbox: Sandbox) -> None:
     info = env.step("Ridge(alpha=1.0)")[4]
     # The board holds this very pipeline: the same score on the same rows.
     assert info["score"] == pytest.approx(310.904, abs=0.01)
+
+
+def test_gymnasium_makes_it_by_name_with_settings() -> None:
+    import wmrl_envs  # noqa: F401  (registers the names)
+
+    sandbox = DoubleSandbox(FAILED)
+    env = gym.make("WMRL-AutoResearch", task="penguins", turns=2, sandbox=sandbox)
+    env.reset(seed=0)
+    assert env.step("x = 1")[3] is False
+    assert env.step("x = 1")[3] is True

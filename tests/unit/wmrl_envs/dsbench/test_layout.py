@@ -74,6 +74,7 @@ def test_a_baseline_that_is_the_best_is_an_error() -> None:
 def test_a_submission_is_measured_by_the_projects_script(root: Path) -> None:
     task = load_modelling_task(root, "wells")
     score = task.score(b"id,depth\n1,13\n2,17\n")
+    assert isinstance(score, float)
     assert score == 3.0
     assert task.gap(score) == 0.75
 

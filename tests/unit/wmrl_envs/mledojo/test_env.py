@@ -4,6 +4,7 @@ import json
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from gymnasium.utils.env_checker import check_env
@@ -58,7 +59,7 @@ def make(tmp_path: Path) -> Callable[..., MLEDojoEnv]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
 
-    def build(**settings: int) -> MLEDojoEnv:
+    def build(**settings: Any) -> MLEDojoEnv:
         config = MLEDojoConfig(**settings)
         env = MLEDojoEnv("sums", tmp_path, sandbox=DoubleSandbox(), config=config)
         env.reset(seed=0)
