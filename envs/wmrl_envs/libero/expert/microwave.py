@@ -26,8 +26,8 @@ MUG = "white_yellow_mug_1"
 DOOR = "microwave_1_microdoorroot"
 DOOR_JOINT = "microwave_1_microjoint"
 
-CAVITY_X_M = -0.045
-"""Middle of the opening, which lies to the left of the control panel."""
+CAVITY_X_M = -0.025
+"""Where the mug goes in: between the control panel on the right and the open door on the left."""
 
 CAVITY_FLOOR_M, CAVITY_CEILING_M = 0.944, 1.088
 
@@ -58,7 +58,7 @@ def heat_mug(arm: Arm) -> Motion:
     yield from close_door(arm)
 
 
-def grasp_handle(arm: Arm, name: str, *, depth_m: float = 0.04, hover_m: float = 0.08) -> Motion:
+def grasp_handle(arm: Arm, name: str, *, depth_m: float = 0.04, hover_m: float = 0.14) -> Motion:
     """Pinch a mug's handle from above, where the handle points along -y.
 
     Args:

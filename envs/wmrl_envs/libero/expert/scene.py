@@ -29,17 +29,23 @@ _CORNERS = np.array([[i, j, k] for i in (-1, 1) for j in (-1, 1) for k in (-1, 1
 class Scene:
     """Live poses, vertices and joint values, by the names used in LIBERO's task files.
 
-    Nothing is copied ahead of time: every call reads the current simulator state, so one scene
-    serves a whole episode, and any number of episodes if resets keep the same model.
+    Nothing is copied ahead of time: every call reads the current simulator state. Make a new scene
+    after each reset.
     """
 
     def __init__(self, model: Any, data: Any) -> None:
-        """Keep references to the simulator; it is never written to.
+        """Keep references to the simulator and compute the poses of its present state.
+
+        A simulator that has just been reset may not have computed them yet. Nothing that decides
+        its future is written.
 
         Args:
             model: The ``mujoco.MjModel``, whose bindings carry no types.
             data: Its ``mujoco.MjData``.
         """
+        import mujoco
+
+        mujoco.mj_kinematics(model, data)
         self._model = model
         self._data = data
         self._body_ids = {model.body(i).name: i for i in range(model.nbody)}
