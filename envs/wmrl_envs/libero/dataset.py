@@ -216,15 +216,16 @@ def _atomic_file(path: Path) -> Generator[h5py.File]:
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with h5py.File(temporary, "w") as file:
-            yield file
-        temporary.replace(path)
+        try:
+            with h5py.File(temporary, "w") as file:
+                yield file
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
     except OSError as error:
         raise InvalidInputError(
             f"{str(path)!r} must be writable, got {error}; choose another folder or free its disk"
         ) from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _start(file: h5py.File, task: TaskInfo) -> h5py.Group:
