@@ -15,6 +15,7 @@ from wmrl_envs.autoresearch.sandbox import Execution, Limits, Program, Sandbox, 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 
 ATTACKS = tomllib.loads((Path(__file__).parent / "attacks.toml").read_text(encoding="utf-8"))
+SLOW = pytest.mark.slow
 LIMITS = Limits(
     wall_s=2.0, cpu_s=1.0, memory_bytes=256 << 20, processes=32, file_bytes=16 << 20,
     disk_bytes=32 << 20, files=1000, output_bytes=32 << 10,
@@ -46,8 +47,10 @@ class Host:
         return self.sandbox.run(Program(code=code, public=self.folder / "public", limits=LIMITS))
 
 
-@pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+@pytest.fixture(scope="module", params=["bubblewrap", pytest.param("landlock", marks=SLOW)])
+def host(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Host]:
     folder = tmp_path_factory.mktemp("host")
     folder.chmod(0o777)
     for name, text in (("public/train.csv", "a\n1\n"), ("private/answers.csv", TOKEN)):
@@ -55,7 +58,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
         (folder / name).write_text(text, encoding="utf-8")
     os.environ["WMRL_TEST_TOKEN"] = TOKEN
     name = f"wmrl-test-{os.getpid()}"
-    config = SandboxConfig(preload=("numpy",), attempts=1)
+    config = SandboxConfig(level=request.param, preload=("numpy",), attempts=1)
     with (
         socket.create_server(("127.0.0.1", 0)) as server,
         socket.socket(socket.AF_UNIX) as abstract,
