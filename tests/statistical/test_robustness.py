@@ -5,6 +5,9 @@ import pytest
 from wmrl_embodied.simulate.suite import SimulateConfig, SuiteResult, run_suite
 
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_200)]
+
+
 @pytest.fixture(scope="module")
 def result() -> SuiteResult:
     return run_suite(
@@ -19,19 +22,16 @@ def result() -> SuiteResult:
     )
 
 
-@pytest.mark.slow
 def test_auto_is_never_significantly_below_real_execution(result: SuiteResult) -> None:
     assert result.summary()["presets"]["auto"]["worse_than_real"] == 0
 
 
-@pytest.mark.slow
 def test_auto_is_several_times_cheaper_with_a_right_world_model(result: SuiteResult) -> None:
     speedup = result.summary()["presets"]["auto"]["speedup"]
     assert speedup is not None
     assert speedup > 3.0
 
 
-@pytest.mark.slow
 def test_the_published_rule_falls_below_real_execution_when_order_is_wrong(
     result: SuiteResult,
 ) -> None:

@@ -9,13 +9,14 @@ Notation:
     growth     running mean of the gap - mean gap of the reference pairs
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 _CLEAR_SHARE = 0.5
+_LEAST_PAIRS = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,22 +38,13 @@ class AlarmLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlarmState:
-    """Reference and running mean of the gap."""
+    """Reference and running moments of the gap: (pairs, Σ gap, Σ gap²)."""
 
-    reference: Float[Tensor, "*runs"]
-    """Sum of the reference steps' gaps, each times its pairs."""
+    reference: Float[Tensor, "*runs 3"]
+    """Moments of the first pairs."""
 
-    reference_pairs: Float[Tensor, "*runs"]
-    """Pairs in the reference."""
-
-    recent: Float[Tensor, "*runs"]
-    """Decayed sum of gaps, each times its pairs."""
-
-    recent_square: Float[Tensor, "*runs"]
-    """Decayed sum of squared gaps, each times its pairs."""
-
-    recent_pairs: Float[Tensor, "*runs"]
-    """Decayed number of pairs."""
+    recent: Float[Tensor, "*runs 3"]
+    """Decayed moments of later pairs."""
 
     on: Bool[Tensor, "*runs"]
     """Whether the alarm is on."""
@@ -60,29 +52,22 @@ class AlarmState:
 
 def start(runs: tuple[int, ...], *, dtype: torch.dtype) -> AlarmState:
     """Return a state without pairs, alarm off."""
-    zeros = torch.zeros(runs, dtype=dtype)
-    return AlarmState(
-        reference=zeros,
-        reference_pairs=zeros,
-        recent=zeros,
-        recent_square=zeros,
-        recent_pairs=zeros,
-        on=torch.zeros(runs, dtype=torch.bool),
-    )
+    zeros = torch.zeros(*runs, 3, dtype=dtype)
+    return AlarmState(reference=zeros, recent=zeros.clone(), on=torch.zeros(runs, dtype=torch.bool))
 
 
 def growth(state: AlarmState) -> Float[Tensor, "*runs"]:
-    """Return how much more optimistic the world model is now than at the start."""
-    now = state.recent / state.recent_pairs.clamp_min(1e-12)
-    then = state.reference / state.reference_pairs.clamp_min(1e-12)
-    return torch.where((state.recent_pairs > 0) & (state.reference_pairs > 0), now - then, 0.0)
+    """Return how much more optimistic the world model is now than at the start; 0 before pairs."""
+    return _mean(state.recent) - _mean(state.reference)
 
 
 def standard_error(state: AlarmState) -> Float[Tensor, "*runs"]:
     """Return the standard error of the growth."""
-    pairs = state.recent_pairs.clamp_min(1e-12)
-    variance = (state.recent_square / pairs - (state.recent / pairs).square()).clamp_min(0.0)
-    return (variance * (1.0 / pairs + 1.0 / state.reference_pairs.clamp_min(1e-12))).sqrt()
+    pairs, _, square = state.recent.clamp_min(0.0).unbind(-1)
+    pairs = pairs.clamp_min(_LEAST_PAIRS)
+    variance = (square / pairs - _mean(state.recent).square()).clamp_min(0.0)
+    then = state.reference[..., 0].clamp_min(_LEAST_PAIRS)
+    return (variance * (1.0 / pairs + 1.0 / then)).sqrt()
 
 
 def update(
@@ -107,33 +92,26 @@ def update(
         probability: p_j.
         limits: What counts as growth.
     """
-    weight = torch.where(observed, 1.0 / probability.clamp_min(1e-12), 0.0)
-    gap = torch.where(observed, predicted - measured, 0.0)
-    total = weight.sum((-2, -1)).clamp_min(1e-12)
-    mean = (weight * gap).sum((-2, -1)) / total
-    square = (weight * gap.square()).sum((-2, -1)) / total
-    # Unequal weights carry less information than their number: Kish's effective sample size.
-    pairs = total.square() / weight.square().sum((-2, -1)).clamp_min(1e-12)
-    pairs = torch.where(observed.any(-1).any(-1), pairs, 0.0)
-    learning = (state.reference_pairs < limits.reference_pairs).to(pairs.dtype)
+    weight = torch.where(observed, 1.0 / probability, 0.0).flatten(-2)
+    gap = torch.where(observed, predicted - measured, 0.0).flatten(-2)
+    powers = torch.stack([torch.ones_like(gap), gap, gap.square(), weight], dim=-2)
+    moments = (powers @ weight.unsqueeze(-1)).squeeze(-1)
+    # Unequal weights carry less information than their number: Kish's effective sample size,
+    # (Σ w)² / Σ w², is the weight of the step.
+    share = moments[..., :1] / moments[..., 3:].clamp_min(_LEAST_PAIRS)
+    added = moments[..., :3] * share
+    learning = state.reference[..., 0] < limits.reference_pairs
     new = AlarmState(
-        reference=state.reference + learning * pairs * mean,
-        reference_pairs=state.reference_pairs + learning * pairs,
-        recent=limits.decay * state.recent + pairs * mean,
-        recent_square=limits.decay * state.recent_square + pairs * square,
-        recent_pairs=limits.decay * state.recent_pairs + pairs,
+        reference=torch.where(learning[..., None], state.reference + added, state.reference),
+        recent=limits.decay * state.recent + added,
         on=state.on,
     )
     grown = growth(new)
-    raised = (
-        (grown > limits.threshold) & (grown > limits.sigmas * standard_error(new)) & (learning == 0)
-    )
+    limit = (limits.sigmas * standard_error(new)).clamp_min(limits.threshold)
+    raised = (grown > limit) & ~learning
     held = state.on & (grown > _CLEAR_SHARE * limits.threshold)
-    return AlarmState(
-        reference=new.reference,
-        reference_pairs=new.reference_pairs,
-        recent=new.recent,
-        recent_square=new.recent_square,
-        recent_pairs=new.recent_pairs,
-        on=raised | held,
-    )
+    return replace(new, on=raised | held)
+
+
+def _mean(moments: Float[Tensor, "*runs 3"]) -> Float[Tensor, "*runs"]:
+    return moments[..., 1] / moments[..., 0].clamp_min(_LEAST_PAIRS)

@@ -137,8 +137,8 @@ def diagnose(
         draw: What was drawn.
         observed: What came back.
     """
-    bias_before, noise_before = error_moments(predicted, measured, observed)
-    bias_after, noise_after = error_moments(step.calibrated, measured, observed)
+    both = torch.stack([predicted, step.calibrated])
+    bias, noise = error_moments(both, measured.expand_as(both), observed.expand_as(both))
     asked, realised = draw.execute.sum((-2, -1)), observed.sum((-2, -1))
     return Diagnostics(
         eta=step.eta,
@@ -146,10 +146,10 @@ def diagnose(
         slope_raw=step.slopes[..., 1],
         r_squared=slope.explained(state.slope, step.slopes),
         rank_correlation=rank_correlation(predicted, measured, observed),
-        bias_before=bias_before,
-        bias_after=bias_after,
-        noise_before=noise_before,
-        noise_after=noise_after,
+        bias_before=bias[0],
+        bias_after=bias[1],
+        noise_before=noise[0],
+        noise_after=noise[1],
         real_share=coefficients.real_share(step.residual, step.coefficient, step.eta),
         asked=asked.to(predicted.dtype),
         realised=realised.to(predicted.dtype),

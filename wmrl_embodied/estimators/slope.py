@@ -101,18 +101,18 @@ def solve(
         prior_pairs: Strength of the prior, in executed rollouts.
         maximum: Bound; 0 switches the world model off.
     """
-    tiny = torch.finfo(state.cross.dtype).eps
-    ridge = prior_pairs * state.variance + tiny
-    right = state.cross.clone()
-    right[..., 0] += prior * ridge[..., 0]
+    ridge = prior_pairs * state.variance + torch.finfo(state.cross.dtype).eps
+    first_ridge, second_ridge = ridge.unbind(-1)
+    (gram_ff, gram_fs), (_, gram_ss) = (row.unbind(-1) for row in state.gram.unbind(-2))
+    cross_f, cross_s = state.cross.unbind(-1)
+    a, right = gram_ff + first_ridge, cross_f + prior * first_ridge
     if not joint:
-        alone = right[..., 0] / (state.gram[..., 0, 0] + ridge[..., 0])
-        return torch.stack([alone.clamp(0.0, maximum), torch.zeros_like(alone)], dim=-1)
-    a, d = state.gram[..., 0, 0] + ridge[..., 0], state.gram[..., 1, 1] + ridge[..., 1]
-    b = state.gram[..., 0, 1]
-    determinant = a * d - b * b
-    first = (d * right[..., 0] - b * right[..., 1]) / determinant
-    second = (a * right[..., 1] - b * right[..., 0]) / determinant
+        alone = (right / a).clamp(0.0, maximum)
+        return torch.stack([alone, torch.zeros_like(alone)], dim=-1)
+    d = gram_ss + second_ridge
+    determinant = a * d - gram_fs * gram_fs
+    first = (d * right - gram_fs * cross_s) / determinant
+    second = (a * cross_s - gram_fs * right) / determinant
     return torch.stack([first.clamp(0.0, maximum), second.clamp(-maximum, maximum)], dim=-1)
 
 
