@@ -20,6 +20,7 @@ _INSIDE = "wmrl_envs/autoresearch/sandbox/inside"
 _PROBE_TIMEOUT_S = 20.0
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _SETTINGS = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/localtime", "/etc/alternatives")
+_PROCESSORS = "/sys/fs/cgroup"  # how many processors there are, for joblib
 _KEPT_AS_ROOT = ("CAP_SETUID", "CAP_SETGID", "CAP_SYS_ADMIN", "CAP_SYS_PTRACE", "CAP_KILL")
 _START = f"import sys; sys.path.insert(0, {SOURCE!r}); import wmrl_envs.autoresearch.sandbox.inside.server as s; s.main()"
 
@@ -122,7 +123,7 @@ def build_wall(level: Level, *, publics: Sequence[Path], hidden: Sequence[str]) 
     packages = [Path(path) for path in site.getsitepackages()]
     masked = tuple(str(base / path) for base in packages for path in ("wmrl_envs", *hidden))
     readable = tuple(
-        path for path in (*_SYSTEM, *_SETTINGS, *python_folders()) if Path(path).exists()
+        path for path in (*_SYSTEM, *_SETTINGS, _PROCESSORS, *python_folders()) if Path(path).exists()
     )
     in_wall = level == "bubblewrap"
     inputs = {
@@ -168,7 +169,8 @@ def _bubblewrap(inputs: dict[Path, str]) -> tuple[str, ...]:
     arguments += ["--unshare-cgroup-try", "--hostname", "sandbox", "--new-session"]
     if os.geteuid() == 0:
         arguments += ["--cap-drop", "ALL"]
-        for capability in _KEPT_AS_ROOT:
+        for capability in _PROCESSORS = "/sys/fs/cgroup"  # how many processors there are, for joblib
+_KEPT_AS_ROOT:
             arguments += ["--cap-add", capability]
     else:
         arguments.append("--unshare-user")

@@ -15,7 +15,8 @@ CLONE_NEWPID = 0x2000_0000
 CLONE_NEWNET = 0x4000_0000
 _CLONE_NEW_ANY = 0x7E02_0080  # user, pid, net, mount, uts, ipc, cgroup and time namespaces
 
-MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT = 1, 2, 4, 32
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 1, 2, 4, 8, 32
+_MNT_DETACH = 2
 MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x4_0000
 
 _PR_SET_DUMPABLE = 4
@@ -50,6 +51,22 @@ def mount_tmpfs(target: str, *, size_bytes: int, inodes: int) -> None:
     """Mount an empty memory file system that can hold no more than the given bytes and files."""
     options = f"size={size_bytes},nr_inodes={inodes},mode=755"
     mount("tmpfs", target, "tmpfs", MS_NOSUID | MS_NODEV, options)
+
+
+def mount_proc() -> None:
+    """Show the processes of this process namespace, and no others, at ``/proc``.
+
+    The kernel permits it only where the ``/proc`` before it has no part covered.
+    """
+    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
+
+
+def uncover_proc() -> None:
+    """Take off what covers parts of ``/proc`` in this mount namespace."""
+    with open("/proc/self/mounts", encoding="utf-8") as mounts:  # noqa: PTH123
+        covers = [line.split()[1] for line in mounts if line.split()[1].startswith("/proc/")]
+    for target in reversed(covers):
+        _checked(_LIBC.umount2(target.encode(), _MNT_DETACH), f"unmount {target}")
 
 
 def bind(source: str, target: str) -> None:

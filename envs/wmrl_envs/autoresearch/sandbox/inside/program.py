@@ -82,7 +82,7 @@ def _confine(limits: LimitSpec, wall: WallSpec, folder: str, outputs: tuple[int,
     linux.drop_capabilities()
     if wall["level"] == "landlock":
         readable = [path for path in wall["readable"] if os.path.exists(path)]  # noqa: PTH110
-        landlock.restrict([*readable, "/dev"], [folder, "/dev/null"])
+        landlock.restrict([*readable, "/dev", "/proc"], [folder, "/dev/null"])
     linux.install_seccomp(internet=wall["level"] != "rlimits")
 
 
