@@ -123,7 +123,9 @@ def build_wall(level: Level, *, publics: Sequence[Path], hidden: Sequence[str]) 
     packages = [Path(path) for path in site.getsitepackages()]
     masked = tuple(str(base / path) for base in packages for path in ("wmrl_envs", *hidden))
     readable = tuple(
-        path for path in (*_SYSTEM, *_SETTINGS, _PROCESSORS, *python_folders()) if Path(path).exists()
+        path
+        for path in (*_SYSTEM, *_SETTINGS, _PROCESSORS, *python_folders())
+        if Path(path).exists()
     )
     in_wall = level == "bubblewrap"
     inputs = {
@@ -169,8 +171,7 @@ def _bubblewrap(inputs: dict[Path, str]) -> tuple[str, ...]:
     arguments += ["--unshare-cgroup-try", "--hostname", "sandbox", "--new-session"]
     if os.geteuid() == 0:
         arguments += ["--cap-drop", "ALL"]
-        for capability in _PROCESSORS = "/sys/fs/cgroup"  # how many processors there are, for joblib
-_KEPT_AS_ROOT:
+        for capability in _KEPT_AS_ROOT:
             arguments += ["--cap-add", capability]
     else:
         arguments.append("--unshare-user")
