@@ -4,7 +4,6 @@ import pytest
 
 from wmrl_embodied.simulate.suite import SimulateConfig, SuiteResult, run_suite
 
-
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_200)]
 
 

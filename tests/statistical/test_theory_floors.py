@@ -4,7 +4,6 @@ import pytest
 
 from wmrl_embodied.simulate.theory import Floors, TheoryConfig, theory
 
-
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_200)]
 
 
