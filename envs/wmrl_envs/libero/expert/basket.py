@@ -6,8 +6,8 @@ from wmrl_envs.libero.expert.motion import Arm, Motion
 from wmrl_envs.libero.expert.skills import grasp_top, pick, place
 
 BASKET = "basket_1"
-CARRY_M = 0.12
-"""Height above the basket's edge at which an object is carried over it."""
+CLEARANCE_M = 0.03
+"""Height above the basket's edge at which an object's lowest point is carried over it."""
 
 
 def fill_basket(arm: Arm, names: tuple[str, str], shifts_m: tuple[float, float]) -> Motion:
@@ -22,6 +22,6 @@ def fill_basket(arm: Arm, names: tuple[str, str], shifts_m: tuple[float, float])
         yield from pick(arm, name, lambda name=name: grasp_top(arm, name))
         edge = arm.scene.bounds(BASKET)[1][2]
         x, y, _ = arm.scene.site(f"{BASKET}_contain_region")
-        held = arm.position[2] - arm.scene.position(name)[2]
+        hanging = arm.position[2] - arm.scene.bounds(name)[0][2]
         target = np.array([x, y + shift, edge])
-        yield from place(arm, name, target, over_m=edge + CARRY_M + held, retreat_m=0.1)
+        yield from place(arm, name, target, over_m=edge + CLEARANCE_M + hanging)

@@ -55,7 +55,7 @@ def narrowest_fit(points: Points) -> Fit:
     return Fit(yaw_rad=float(yaws[best]), width_m=float(high[best] - low[best]), centre=centre)
 
 
-def grasp_top(arm: Arm, name: str, *, depth_m: float = 0.03, hover_m: float = 0.12) -> Motion:
+def grasp_top(arm: Arm, name: str, *, depth_m: float = 0.03, hover_m: float = 0.09) -> Motion:
     """Straddle an object's narrow side from above and close the fingers.
 
     Args:
@@ -102,7 +102,7 @@ def grasp_rim(
     side: float,
     along_x: bool = False,
     depth_m: float = 0.025,
-    hover_m: float = 0.1,
+    hover_m: float = 0.08,
 ) -> Motion:
     """Take a vessel by the wall: one finger inside, one outside.
 
@@ -126,7 +126,7 @@ def pick(
     name: str,
     grasp: Callable[[], Motion],
     *,
-    lift_m: float = 0.15,
+    lift_m: float = 0.11,
     attempts: int = 3,
 ) -> Motion:
     """Grasp and lift; when the object stays behind, open and grasp again where it is now.
@@ -154,7 +154,7 @@ def place(
     target: ArrayLike,
     *,
     over_m: float | None = None,
-    retreat_m: float = 0.12,
+    retreat_m: float = 0.1,
 ) -> Motion:
     """Carry the held object so that its origin comes to ``target`` ``(3,)``, and let it go.
 
@@ -176,7 +176,7 @@ def place(
     offset = _grip_offset(arm, name)
     yield from arm.move([*(goal + offset)[:2], height], HOVERING)
     yield from arm.move(goal + offset, LOWERING)
-    yield from arm.set_grip(OPEN)
+    yield from arm.set_grip(OPEN, steps=6)
     yield from arm.rise(arm.position[2] + retreat_m)
 
 
