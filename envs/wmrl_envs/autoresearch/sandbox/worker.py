@@ -5,14 +5,17 @@ import binascii
 import json
 import os
 import selectors
+import signal
 import stat
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
 from wmrl_envs.autoresearch.sandbox.diagnosis import Diagnosis, diagnose
+from wmrl_envs.autoresearch.sandbox.inside import watch
 from wmrl_envs.autoresearch.sandbox.record import STATUSES, Execution, Program
 from wmrl_envs.autoresearch.sandbox.wall import Wall
 from wmrl_envs.errors import InfrastructureError, InvalidInputError
@@ -130,14 +133,22 @@ class Worker:
         text = self._log.read().decode("utf-8", errors="replace").strip()
         return text.replace("\n", " | ") or f"exit code {self._process.poll()}"
 
-    def close(self) -> None:
-        """End the process and everything in it."""
-        if self._process.poll() is None:
-            self._process.kill()
+    def kill(self) -> None:
+        """End every process of the worker, whatever it is doing."""
+        # The wall's own process is not the last: what is behind it would outlive it.
+        for pid in (*watch.descendants(self._process.pid), self._process.pid):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self._process.wait()
+
+    def close(self) -> None:
+        """End the worker and give back what it holds."""
+        if self._process.poll() is None:
+            self.kill()
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
-                stream.close()
+                with suppress(BrokenPipeError):  # a request that the dead worker never read
+                    stream.close()
         self._log.close()
 
 
