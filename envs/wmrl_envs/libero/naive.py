@@ -19,8 +19,14 @@ RAW_IMAGES = {"agentview": "agentview_image", "wrist": "robot0_eye_in_hand_image
 class NaiveLibero:
     """LIBERO as it is, but for one line: its GL context is made current before each call."""
 
-    def __init__(self, task: LiberoTask, *, image_size: int) -> None:
-        """Build the package's environment with its default arguments."""
+    def __init__(self, task: LiberoTask, *, image_size: int, images: bool = True) -> None:
+        """Build the package's environment with its default arguments.
+
+        Args:
+            task: The task.
+            image_size: Side of the images in pixels.
+            images: Draw both images at each step, which is the package's default.
+        """
         wrapper = import_libero("libero.libero.envs.env_wrapper")
         self._task = task
         with quiet():
@@ -28,6 +34,7 @@ class NaiveLibero:
                 bddl_file_name=str(task.bddl_file),
                 camera_heights=image_size,
                 camera_widths=image_size,
+                use_camera_obs=images,
             )
             self._env.seed(FIXTURE_SEED)
 
