@@ -172,12 +172,12 @@ def test_equal_seeds_draw_equal_starts_within_the_split() -> None:
         drawn[-1] += [env.reset()[1]["init_state"] for _ in range(4)]
         env.close()
     assert drawn[0] == drawn[1]
-    assert set(drawn[0]) <= set(range(40, 50))
+    assert set(drawn[0]) <= set(range(30, 50))
 
 
 def test_refuses_an_initial_state_outside_the_split() -> None:
     env = LiberoEnv(task=STUDY, cameras=(), split="train")
-    with pytest.raises(InvalidInputError, match=r"init_state must be in 0\.\.39 .*'train', got 45"):
+    with pytest.raises(InvalidInputError, match=r"init_state must be in 0\.\.29 .*'train', got 45"):
         env.reset(options={"init_state": 45})
 
 

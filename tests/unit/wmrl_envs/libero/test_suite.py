@@ -66,7 +66,7 @@ def test_refuses_a_number_out_of_range(task: int) -> None:
 
 def test_splits_are_disjoint_and_complete() -> None:
     train, held_out = (init_states_of("libero_10", 0, split) for split in ("train", "held_out"))
-    assert (len(train), len(held_out)) == (40, 10)
+    assert (len(train), len(held_out)) == (30, 20)
     assert sorted(train + held_out) == list(init_states_of("libero_10", 0))
 
 
