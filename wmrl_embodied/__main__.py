@@ -13,6 +13,7 @@ from wmrl_embodied.commands.evaluate import Eval
 from wmrl_embodied.commands.report import Report
 from wmrl_embodied.commands.sft import Sft
 from wmrl_embodied.commands.simulate import Simulate
+from wmrl_embodied.commands.tasks import Tasks
 from wmrl_embodied.commands.train import Resume, Train
 from wmrl_embodied.commands.world_model import FidelityCommand
 from wmrl_envs.errors import WmrlError
@@ -29,6 +30,7 @@ Command = (
     | Annotated[Simulate, tyro.conf.subcommand("simulate")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
     | Annotated[Envs, tyro.conf.subcommand("envs")]
+    | Annotated[Tasks, tyro.conf.subcommand("tasks")]
 )
 
 

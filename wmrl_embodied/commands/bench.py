@@ -8,6 +8,7 @@ import tyro
 from rich.console import Console
 
 from wmrl_embodied.benchmarks.core import CoreBenchmark, main
+from wmrl_embodied.commands.bench_sandbox import BenchSandbox
 from wmrl_envs.libero.bench import BenchConfig, run_bench
 
 
@@ -54,6 +55,7 @@ class Bench:
     part: (
         Annotated[BenchEnv, tyro.conf.subcommand("env")]
         | Annotated[BenchCore, tyro.conf.subcommand("core")]
+        | Annotated[BenchSandbox, tyro.conf.subcommand("sandbox")]
     )
 
     def run(self) -> int:

@@ -9,6 +9,9 @@ from rich.table import Table
 _ABOUT = {
     "WMRL-LIBERO": "LIBERO robot simulation: every suite, task and official initial state",
     "WMRL-WorldModel": "predicted episodes of a fitted world model, batched by the thousand",
+    "WMRL-AutoResearch": "an agent writes machine-learning code, a sandbox scores it on a leaderboard",
+    "WMRL-MLEDojo": "the same over competitions laid out as MLE-Dojo lays them out",
+    "WMRL-DSBench": "the same over DSBench's data-modelling tasks",
     "WMRL-MicroPick": "one-axis reach and grasp without a simulator, for tests",
     "WMRL-MicroQuiz": "one-turn text environment without a sandbox, for tests",
 }
