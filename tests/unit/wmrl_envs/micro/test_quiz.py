@@ -55,4 +55,4 @@ def test_refuses_what_is_not_text() -> None:
     env = MicroQuizEnv()
     ask(env)
     with pytest.raises(InvalidInputError, match="action must be text, got int"):
-        env.step(3)
+        env.step(3)  # ty: ignore[invalid-argument-type]
