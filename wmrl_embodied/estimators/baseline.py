@@ -89,15 +89,15 @@ def update(
         slope_half_life: Steps after which a step's weight in κ has halved.
     """
     keep = 2.0 ** (-1.0 / slope_half_life)
-    weight = torch.where(observed, 1.0 / probability.clamp_min(1e-12), 0.0)
+    weight = torch.where(observed, 1.0 / probability, 0.0)
     real = torch.where(observed, measured, 0.0)
-    shift = calibrated.mean(-1, keepdim=True) - state.predicted[..., None, None]
+    group = calibrated.mean(-1)
+    shift = (group - state.predicted[..., None])[..., None] * observed
     target = real - mean_score(state)[..., None, None]
-    moved = observed * shift
     return BaselineState(
         measured=decay * state.measured + (weight * real).mean((-2, -1)),
         mass=decay * state.mass + weight.mean((-2, -1)),
-        predicted=torch.lerp(calibrated.mean((-2, -1)), state.predicted, decay),
-        cross=keep * state.cross + (moved * target).sum((-2, -1)),
-        square=keep * state.square + (moved * shift).sum((-2, -1)),
+        predicted=torch.lerp(group.mean(-1), state.predicted, decay),
+        cross=keep * state.cross + (shift * target).sum((-2, -1)),
+        square=keep * state.square + shift.square().sum((-2, -1)),
     )

@@ -91,7 +91,7 @@ class Estimator:
         """
         if not bool(self.fallback.all()):
             return groups
-        return linear.fallback_groups(self.config, groups)
+        return bias_watch.fallback_groups(self.config, groups)
 
     @property
     def learning_rate_factor(self) -> Float[Tensor, "*runs"]:
@@ -144,7 +144,7 @@ class Estimator:
         if not bool(self.fallback.any()):
             return drawn
         ordinary = max(int(self._state.progress.groups), shape[-2])
-        share = min(1.0, linear.fallback_groups(config, ordinary) / shape[-2])
+        share = min(1.0, bias_watch.fallback_groups(config, ordinary) / shape[-2])
         whole = anchors.draw_groups(shape, fraction=share, generator=generator)
         return state_records.select(self.fallback, whole, drawn)
 
@@ -213,14 +213,14 @@ class Estimator:
         else:
             if sketch is not None and config.use_world_model:
                 check_sketch(sketch, predicted)
-                learned = linear.watch(learned, config, step, sketch)
+                learned = bias_watch.watch(learned, config, step, sketch)
             elif config.eta == "auto" or config.fallback:
                 raise InvalidInputError(
                     "sketch must be given with eta='auto' or fallback=True, got None; pass the "
                     "rollouts' score vectors, or fix eta"
                 )
             learned = linear.learn(learned, config, step, predicted, measured, tasks)
-        self._state, self._seen = linear.advance(learned, config, step), None
+        self._state, self._seen = bias_watch.advance(learned, config, step), None
 
     def state_dict(self) -> dict[str, Tensor]:
         """Return everything the estimator has learned; loading it resumes bit for bit."""

@@ -24,7 +24,6 @@ from wmrl_embodied.estimators.advantage import centred_advantage, mean_square
 from wmrl_embodied.estimators.anchors import Draw
 from wmrl_embodied.estimators.config import EstimatorConfig
 from wmrl_embodied.estimators.state import EstimatorState
-from wmrl_envs.errors import InvalidInputError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,11 +164,6 @@ def within_group_slopes(state: EstimatorState, config: EstimatorConfig) -> Float
     )
 
 
-def fallback_groups(config: EstimatorConfig, groups: int) -> int:
-    """Return how many of ``groups`` ordinary groups are generated and executed in the fallback."""
-    return max(1, round(config.fallback_fraction * groups))
-
-
 def auditing(state: EstimatorState, config: EstimatorConfig) -> bool:
     """Return whether the next step belongs to the audit."""
     return int(state.progress.steps) < config.audit_steps
@@ -243,75 +237,6 @@ def learn(
             state.noise, predicted, step.target - step.centred, seen, half_life=half_life
         ),
         alarm=_alarm(state, config, step, predicted, measured),
-    )
-
-
-def watch(
-    state: EstimatorState,
-    config: EstimatorConfig,
-    step: Step,
-    sketch: Float[Tensor, "*runs groups group dims"],
-) -> EstimatorState:
-    """Return the state with a step's evidence of bias in it.
-
-    Args:
-        state: Past knowledge.
-        config: The estimator.
-        step: The step, as :func:`see` returned it.
-        sketch: z, or a sketch of it.
-
-    Raises:
-        InvalidInputError: If the sketch's length changes between steps.
-    """
-    dims, groups = sketch.shape[-1], step.centred.shape[-2]
-    held = state.monitor
-    if int(state.progress.steps) == 0:
-        held = monitor.start(tuple(step.eta.shape), dims=dims, dtype=sketch.dtype)
-    if held.mean.shape[-1] != dims:
-        raise InvalidInputError(
-            f"sketch must have {held.mean.shape[-1]} numbers a rollout as in earlier steps, got {dims}"
-        )
-    ordinary = max(int(state.progress.groups), groups)
-    size = groups * step.centred.shape[-1]
-    off = state.progress.fallback[..., None, None]
-    used = torch.where(step.observed, step.centred / step.probability, 0.0)
-    weights = torch.stack([step.residual, torch.where(off, used, step.centred)], dim=-3)
-    gradients = weights.flatten(-2) @ sketch.flatten(-3, -2) / size
-    usual = config.anchor_fraction * ordinary * step.centred.shape[-1]
-    few = fallback_groups(config, ordinary) / ordinary
-    in_use = torch.where(state.progress.fallback, few, 1.0)
-    held = monitor.update(
-        held,
-        gradients[..., 0, :],
-        gradients[..., 1, :],
-        information=step.observed.sum((-2, -1)) / usual,
-        model_information=in_use.to(sketch.dtype),
-        window=config.monitor_window,
-    )
-    return replace(state, monitor=held)
-
-
-def advance(state: EstimatorState, config: EstimatorConfig, step: Step) -> EstimatorState:
-    """Return the state one step on: counters, scale, and whether predictions stay in use."""
-    progress = state.progress
-    off = progress.fallback
-    if config.fallback and not auditing(state, config):
-        off = monitor.fallback(
-            monitor.evidence(state.monitor),
-            active=off,
-            steps=state.monitor.steps,
-            confidence=config.monitor_confidence,
-        )
-    groups = torch.tensor(step.centred.shape[-2])
-    return replace(
-        state,
-        scale=step.scale,
-        progress=replace(
-            progress,
-            steps=progress.steps + 1,
-            groups=torch.maximum(progress.groups, groups),
-            fallback=off,
-        ),
     )
 
 

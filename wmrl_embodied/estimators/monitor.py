@@ -14,7 +14,7 @@ Notation:
     H        horizon, steps over which the optimiser averages noise
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import torch
 from jaxtyping import Bool, Float
@@ -91,9 +91,6 @@ class Evidence:
     noise: Float[Tensor, "*runs"]
     """V: expected ‖h - E h‖² of one step."""
 
-    signal: Float[Tensor, "*runs"]
-    """g²: estimate of ‖E g‖², at least 0."""
-
 
 def start(runs: tuple[int, ...], *, dims: int, dtype: torch.dtype) -> MonitorState:
     """Return a state without evidence.
@@ -115,10 +112,8 @@ def start(runs: tuple[int, ...], *, dims: int, dtype: torch.dtype) -> MonitorSta
 def update(
     state: MonitorState,
     residual: Float[Tensor, "*runs dims"],
-    model: Float[Tensor, "*runs dims"],
     *,
     information: Float[Tensor, "*runs"],
-    model_information: Float[Tensor, "*runs"],
     window: float,
 ) -> MonitorState:
     """Add one step; runs whose ``information`` is 0 (nothing came back) stay as they are.
@@ -126,20 +121,18 @@ def update(
     Args:
         state: Sums over past steps.
         residual: h.
-        model: g.
-        information: ω of h.
-        model_information: ω of g.
+        information: ω.
         window: Steps over which evidence is held, above 1.
     """
     beta = 1.0 - 1.0 / window
     omega = information.clamp_min(_LEAST_INFORMATION)
     weight, size = (1.0 - beta) * omega, residual.square().sum(-1)
-    model_weight = (1.0 - beta) * model_information
     product = (residual * state.previous).sum(-1).square()
     pair = omega * state.previous_information * product
     pairs_before = (state.steps - 1.0).clamp_min(0.0)
     keep = _PAIR_DECAY * (pairs_before > 0).to(pair.dtype)  # the first pair stands for itself
-    added = MonitorState(
+    added = replace(
+        state,
         mean=beta * state.mean + weight[..., None] * residual,
         squares=beta**2 * state.squares + weight**2 * size,
         weight=beta * state.weight + weight,
@@ -150,14 +143,46 @@ def update(
         pair=torch.lerp(pair, state.pair, keep),
         previous=residual,
         previous_information=omega,
-        model_mean=beta * state.model_mean + model_weight[..., None] * model,
-        model_squares=beta**2 * state.model_squares + model_weight**2 * model.square().sum(-1),
-        model_weight=beta * state.model_weight + model_weight,
-        model_weight_square=beta**2 * state.model_weight_square + model_weight**2,
         steps=state.steps + 1.0,
     )
     seen = information > 0
     return added if bool(seen.all()) else state_records.select(seen, added, state)
+
+
+def update_signal(
+    state: MonitorState,
+    model: Float[Tensor, "*runs dims"],
+    *,
+    information: Float[Tensor, "*runs"],
+    window: float,
+) -> MonitorState:
+    """Add one step's prediction gradient, which only the fallback asks about.
+
+    Args:
+        state: Sums over past steps.
+        model: g.
+        information: ω of g, the share of the ordinary groups in use.
+        window: Steps over which evidence is held, above 1.
+    """
+    beta = 1.0 - 1.0 / window
+    weight = (1.0 - beta) * information
+    return replace(
+        state,
+        model_mean=beta * state.model_mean + weight[..., None] * model,
+        model_squares=beta**2 * state.model_squares + weight**2 * model.square().sum(-1),
+        model_weight=beta * state.model_weight + weight,
+        model_weight_square=beta**2 * state.model_weight_square + weight**2,
+    )
+
+
+def signal(state: MonitorState) -> Float[Tensor, "*runs"]:
+    """Return g²: an estimate of ‖E g‖² free of noise bias, held at 0 from below."""
+    cross = state.model_weight**2 - state.model_weight_square
+    known = cross > torch.finfo(cross.dtype).eps
+    found = (state.model_mean.square().sum(-1) - state.model_squares) / torch.where(
+        known, cross, 1.0
+    )
+    return torch.where(known, found, 0.0).clamp_min(0.0)
 
 
 def evidence(state: MonitorState) -> Evidence:
@@ -172,15 +197,10 @@ def evidence(state: MonitorState) -> Evidence:
     pair = torch.lerp(noise**2 / _PAIR_DIMENSIONS, state.pair, share)
     spread = (state.weight_square**2 - state.weight_fourth).clamp_min(0.0)
     deviation = (2.0 * pair * spread).sqrt() / divisor
-    model_cross = state.model_weight**2 - state.model_weight_square
-    signal = (state.model_mean.square().sum(-1) - state.model_squares) / torch.where(
-        known & (model_cross > 0), model_cross, 1.0
-    )
     return Evidence(
         bias=bias,
         deviation=torch.where(known, deviation, torch.inf),
         noise=noise,
-        signal=torch.where(known, signal, 0.0).clamp_min(0.0),
     )
 
 
@@ -209,6 +229,7 @@ def trust(
 
 def fallback(
     found: Evidence,
+    direction: Float[Tensor, "*runs"],
     *,
     active: Bool[Tensor, "*runs"],
     steps: Float[Tensor, "*runs"],
@@ -221,12 +242,13 @@ def fallback(
 
     Args:
         found: Evidence from past steps.
+        direction: g², from :func:`signal`.
         active: Whether the fallback is on now.
         steps: Steps seen.
         confidence: k, standard deviations below the estimate.
     """
     bound = lower_bound(found, confidence=confidence)
-    share = bound / (bound + found.signal).clamp_min(1e-30)
+    share = bound / (bound + direction).clamp_min(1e-30)
     enter = (share > 0.5) & (steps >= 5)
-    leave = (share < 0.2) & (found.bias + 0.5 * found.deviation < found.signal)
+    leave = (share < 0.2) & (found.bias + 0.5 * found.deviation < direction)
     return torch.where(active, ~leave, enter)

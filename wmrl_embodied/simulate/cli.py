@@ -2,12 +2,13 @@
 
 import json
 import sys
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rich.console import Console
 
 from wmrl_embodied.simulate import report, theory
+from wmrl_embodied.simulate.engine import single_thread
 from wmrl_embodied.simulate.suite import SimulateConfig, quick, run_suite
 
 
@@ -42,7 +43,8 @@ def main(command: SimulateCommand) -> int:
         folder = Path("runs") / "simulate"
     console = Console()
     if command.theory:
-        floors = theory.theory(replace(theory.TheoryConfig(), first_seed=command.suite.first_seed))
+        with single_thread():
+            floors = theory.theory(theory.TheoryConfig(first_seed=command.suite.first_seed))
         if folder is not None:
             theory.write(floors, folder)
         if command.json:
@@ -50,7 +52,8 @@ def main(command: SimulateCommand) -> int:
         else:
             theory.show(floors, console)
         return 0
-    result = run_suite(quick(command.suite) if command.quick else command.suite)
+    with single_thread():
+        result = run_suite(quick(command.suite) if command.quick else command.suite)
     if folder is not None:
         report.write(result, folder)
     if command.json:

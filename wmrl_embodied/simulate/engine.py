@@ -5,6 +5,8 @@ Notation:
     curve  normalised expected real score against cost, on a common grid of costs
 """
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -68,6 +70,17 @@ class _Runs:
     cost: Tensor
     executed: Tensor
     generator: torch.Generator
+
+
+@contextmanager
+def single_thread() -> Generator[None]:
+    """Run PyTorch on one thread: the tensors here are too small to share, and waiting costs."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def train(

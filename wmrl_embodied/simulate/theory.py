@@ -51,7 +51,7 @@ class TheoryConfig:
     biases: tuple[float, ...] = (0.0, 0.05, 0.1, 0.15, 0.2)
     """B, sizes of the bias; the first is 0."""
 
-    noises: tuple[float, ...] = (0.0, 0.5, 1.0, 1.5, 2.0)
+    noises: tuple[float, ...] = (0.0, 0.4, 0.8, 1.2, 1.6)
     """σ, standard deviations of the noise; the first is 0."""
 
     steps: int = 800

@@ -24,7 +24,7 @@ def _watched(
         draw = torch.randn(_RUNS, _DIMS, generator=generator, dtype=torch.float64)
         h = direction + noise * draw / _DIMS**0.5
         h = h if sketch is None else h @ sketch
-        state = monitor.update(state, h, h, information=one, model_information=one, window=60.0)
+        state = monitor.update(state, h, information=one, window=60.0)
     return state
 
 
@@ -82,7 +82,6 @@ def test_trust_worked_by_hand() -> None:
         bias=torch.tensor(0.5),
         deviation=torch.tensor(0.2),
         noise=torch.tensor(20.0),
-        signal=torch.tensor(0.0),
     )
 
     eta = monitor.trust(found, confidence=1.0, horizon=200.0, least=0.1)
@@ -102,9 +101,7 @@ def test_two_steps_give_their_inner_product() -> None:
     state = monitor.start((), dims=2, dtype=torch.float32)
     for h in ([1.0, 2.0], [3.0, -0.5]):
         vector = torch.tensor(h)
-        state = monitor.update(
-            state, vector, vector, information=one, model_information=one, window=60.0
-        )
+        state = monitor.update(state, vector, information=one, window=60.0)
 
     # 1 * 3 + 2 * (-0.5) = 2: fading weighs both products alike
     torch.testing.assert_close(monitor.evidence(state).bias, torch.tensor(2.0), rtol=1e-3, atol=0)
@@ -113,22 +110,38 @@ def test_two_steps_give_their_inner_product() -> None:
 def test_a_step_without_executions_changes_nothing() -> None:
     before = _watched(0.2, steps=5)
     vector = torch.ones(_RUNS, _DIMS, dtype=torch.float64)
-    zero, one = torch.zeros(_RUNS).double(), torch.ones(_RUNS).double()
+    zero = torch.zeros(_RUNS).double()
 
-    after = monitor.update(
-        before, vector, vector, information=zero, model_information=one, window=60.0
-    )
+    after = monitor.update(before, vector, information=zero, window=60.0)
 
     torch.testing.assert_close(after.mean, before.mean)
     torch.testing.assert_close(after.steps, before.steps)
 
 
-def _evidence(bias: float, signal: float) -> monitor.Evidence:
+def test_the_signal_estimate_is_free_of_noise_bias_too() -> None:
+    generator = torch.Generator().manual_seed(0)
+    state = monitor.start((_RUNS,), dims=_DIMS, dtype=torch.float64)
+    one = torch.ones(_RUNS, dtype=torch.float64)
+    for _ in range(60):
+        g = 0.1 + torch.randn(_RUNS, _DIMS, generator=generator, dtype=torch.float64) / 4.0
+        state = monitor.update_signal(state, g, information=one, window=60.0)
+
+    assert abs(monitor.signal(state).mean() - 20 * 0.01) < 0.005  # 20 numbers of 0.1²
+
+
+def test_there_is_no_signal_before_two_steps() -> None:
+    state = monitor.start((), dims=2, dtype=torch.float32)
+    one = torch.tensor(1.0)
+    state = monitor.update_signal(state, torch.ones(2), information=one, window=60.0)
+
+    assert float(monitor.signal(state)) == 0.0
+
+
+def _evidence(bias: float) -> monitor.Evidence:
     return monitor.Evidence(
         bias=torch.tensor(bias),
         deviation=torch.tensor(0.01),
         noise=torch.tensor(1.0),
-        signal=torch.tensor(signal),
     )
 
 
@@ -146,7 +159,8 @@ def test_fallback_enters_on_a_useless_world_model_and_leaves_when_it_is_repaired
     bias: float, signal: float, active: bool, expected: bool
 ) -> None:
     entered = monitor.fallback(
-        _evidence(bias, signal),
+        _evidence(bias),
+        torch.tensor(signal),
         active=torch.tensor(active),
         steps=torch.tensor(10.0),
         confidence=1.0,
@@ -157,7 +171,11 @@ def test_fallback_enters_on_a_useless_world_model_and_leaves_when_it_is_repaired
 
 def test_fallback_needs_a_few_steps() -> None:
     entered = monitor.fallback(
-        _evidence(0.5, 0.1), active=torch.tensor(False), steps=torch.tensor(4.0), confidence=1.0
+        _evidence(0.5),
+        torch.tensor(0.1),
+        active=torch.tensor(False),
+        steps=torch.tensor(4.0),
+        confidence=1.0,
     )
 
     assert not bool(entered)
