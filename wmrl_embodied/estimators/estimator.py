@@ -14,6 +14,7 @@ from torch import Tensor
 
 from wmrl_embodied.estimators import (
     anchors,
+    bias_watch,
     coefficients,
     linear,
     paper,
