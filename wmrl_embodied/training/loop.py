@@ -1,7 +1,7 @@
 """Loop: a run from its configuration to its result, resumable at every checkpoint."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -76,6 +76,8 @@ def train(
 def start(config: TrainConfig, domain: Domain, checkpoint_folder: Path) -> TrainState:
     """Return a fresh state, or the newest checkpoint's."""
     estimator_config = preset(config.estimator)
+    if config.anchor_fraction is not None:
+        estimator_config = replace(estimator_config, anchor_fraction=config.anchor_fraction)
     state = TrainState(
         domain=domain,
         optimizer=domain.policy.optimizer(config.update.learning_rate),

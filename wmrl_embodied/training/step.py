@@ -54,6 +54,8 @@ def improve(state: TrainState, config: TrainConfig) -> StepRecord:
             prediction.score, outcomes.scores, draw, tasks=starts.tasks
         )
     with ledger.measure("update"):
+        # While predictions are out of use the batch is small, and the step is shortened to match.
+        advantage = advantage * estimator.learning_rate_factor
         losses = update(domain.policy, state.optimizer, proposals, advantage, config.update)
     with ledger.measure("estimation"):
         estimator.observe(

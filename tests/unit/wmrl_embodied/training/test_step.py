@@ -84,3 +84,14 @@ def test_every_estimator_runs_the_same_step(
         record = improve(state, config)
     assert torch.isfinite(state.domain.policy.mean).all()
     assert "estimator/eta" in record.metrics
+
+
+def test_the_share_that_is_executed_is_the_users_choice(
+    double_domain: Callable[..., Any], tmp_path: Any
+) -> None:
+    config = replace(CONFIG, estimator="fast", anchor_fraction=0.5, groups=8)
+    state: Any = start(config, double_domain(), tmp_path)
+    warm_up(state, config)
+    record = improve(state, config)
+    # 64 proposals, half of them drawn on average: 32 ± 4 standard deviations of √(64/4) = 4.
+    assert 16 <= int(record.outcomes.executed.sum()) <= 48
