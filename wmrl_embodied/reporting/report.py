@@ -195,7 +195,10 @@ def _figure_html(
         yaxis={"title": y_title, "gridcolor": "rgba(127,127,127,0.25)"},
     )
     return to_html(
-        figure, include_plotlyjs=with_script, full_html=False, config={"responsive": True, "displayModeBar": False}
+        figure,
+        include_plotlyjs=with_script,
+        full_html=False,
+        config={"responsive": True, "displayModeBar": False},
     )
 
 

@@ -6,7 +6,7 @@ fitting stand in the same sum. Evaluation is kept apart: it measures, it does no
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from typing import Literal
@@ -46,7 +46,7 @@ class Ledger:
     """CPU seconds of the training process, by part."""
 
     @contextmanager
-    def measure(self, part: Part) -> Iterator[None]:
+    def measure(self, part: Part) -> Generator[None]:
         """Add the CPU time of the enclosed block to ``part``."""
         began = time.process_time()
         try:
