@@ -92,8 +92,7 @@ class LiberoEnv(gym.Env[Observation, NDArray[np.float32]]):
             image_convention: ``vla``, ``upright`` or ``raw``; see :mod:`wmrl_envs.libero.rendering`.
             chunk: Actions in one step; images are drawn once a step.
             multisample: Draw with anti-aliasing, as LIBERO does.
-            simplify: Draw without mirrors and small details: two to five times cheaper in
-                software. Train and evaluate with the same setting.
+            simplify: Draw without mirrors and small details, at a fraction of the cost in software.
             horizon: Control steps until truncation; None is the suite's own.
             split: Initial states drawn from and allowed: ``all``, ``train`` or ``held_out``.
             instruction: ``flat``: the observation's ``task`` is the text itself; ``nested``: it is

@@ -90,8 +90,8 @@ def test_an_attack_is_contained(name: str, host: Host) -> None:
     shown = f"{result.stdout}{result.stderr}{(result.collected or b'').decode(errors='replace')}"
     assert "\nESCAPED" not in f"\n{result.stdout}", result
     assert TOKEN not in shown
-    # A loaded machine may end any of them by the clock first.
-    assert result.status in (*attack.get("status", [result.status]), "timeout"), result
+    # A slow or loaded machine may end any of them by the clock or the processor's first.
+    assert result.status in (*attack.get("status", [result.status]), "timeout", "cpu"), result
     assert len(result.stdout) <= LIMITS.output_bytes + 100
     assert len(result.stderr) <= LIMITS.output_bytes + 100
     assert result.seconds < LIMITS.wall_s + 3.0
