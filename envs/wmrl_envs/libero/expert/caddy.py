@@ -28,7 +28,7 @@ def shelve_book(arm: Arm) -> Motion:
     yield from arm.move(over, Reach(position_m=0.006, angle_rad=0.05, max_steps=30))
     lower = arm.position[2] - arm.scene.bounds(BOOK)[0][2]
     target = np.array([*(slot + _centre_offset(arm)[:2]), FLOOR_M + lower])
-    yield from arm.move(target, Reach(max_steps=60, speed=0.5))
+    yield from arm.descend(target, Reach(max_steps=60, speed=0.5))
     yield from arm.set_grip(OPEN)
     yield from arm.rise(CARRY_M)
 

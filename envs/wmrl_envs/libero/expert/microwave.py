@@ -73,7 +73,7 @@ def grasp_handle(arm: Arm, name: str, *, depth_m: float = 0.04, hover_m: float =
     x, y, top = handle[:, 0].mean(), end + 0.012, handle[:, 2].max()
     arm.grip, arm.yaw_rad = OPEN, math.pi / 2
     yield from arm.roam([x, y, top + hover_m], HOVERING)
-    yield from arm.move([x, y, top - depth_m], TOUCHING)
+    yield from arm.descend([x, y, top - depth_m], TOUCHING)
     yield from arm.set_grip(CLOSED)
 
 

@@ -25,6 +25,15 @@ MAX_STEP_RAD = 0.5
 MAX_TURN = 0.6
 """Largest share of ``MAX_STEP_RAD`` that is asked for; faster turns shake the object."""
 
+FUNNEL_RADIUS_M = 0.006
+"""Sideways error at which a descent still goes straight for its target."""
+
+FUNNEL_SLOPE = 5.0
+"""Height kept per sideways error beyond that."""
+
+FUNNEL_HEIGHT_M = 0.09
+"""Most height kept."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reach:
@@ -91,6 +100,22 @@ class Arm:
             if near and np.linalg.norm(self._turn_missing()) < reach.angle_rad:
                 return
             yield self.action_towards(goal, reach)
+
+    def descend(self, target: ArrayLike, reach: Reach) -> Motion:
+        """Go down to ``target`` ``(3,)`` inside a steep funnel: sideways first, then down.
+
+        Aiming higher the farther the hand is off to the side keeps the fingers, or what they hold,
+        away from neighbours and walls, however the descent was disturbed.
+        """
+        goal = np.asarray(target, dtype=float)
+        for _ in range(reach.max_steps):
+            missing = goal - self.position
+            near = np.linalg.norm(missing) < reach.position_m
+            if near and np.linalg.norm(self._turn_missing()) < reach.angle_rad:
+                return
+            aside = max(0.0, float(np.linalg.norm(missing[:2])) - FUNNEL_RADIUS_M)
+            above = np.array([0.0, 0.0, min(FUNNEL_SLOPE * aside, FUNNEL_HEIGHT_M)])
+            yield self.action_towards(goal + above, reach)
 
     def roam(self, target: ArrayLike, reach: Reach = PASSING) -> Motion:
         """Go to ``target`` ``(3,)`` through free space, off by a little way-point noise."""

@@ -69,7 +69,7 @@ def grasp_top(arm: Arm, name: str, *, depth_m: float = 0.03, hover_m: float = 0.
     fit = narrowest_fit(points)
     arm.grip, arm.yaw_rad = OPEN, fit.yaw_rad
     yield from arm.roam([*fit.centre, high[2] + hover_m], HOVERING)
-    yield from arm.move([*fit.centre, max(high[2] - depth_m, low[2] + 0.012)], TOUCHING)
+    yield from arm.descend([*fit.centre, max(high[2] - depth_m, low[2] + 0.012)], TOUCHING)
     yield from arm.set_grip(CLOSED)
 
 
@@ -117,7 +117,7 @@ def grasp_rim(
     x, y, top = rim_point(arm, name, along_x=along_x, side=side)
     arm.grip, arm.yaw_rad = OPEN, math.pi / 2 if along_x else 0.0
     yield from arm.roam([x, y, top + hover_m], HOVERING)
-    yield from arm.move([x, y, top - depth_m], TOUCHING)
+    yield from arm.descend([x, y, top - depth_m], TOUCHING)
     yield from arm.set_grip(CLOSED)
 
 
@@ -175,7 +175,7 @@ def place(
     yield from arm.roam([*(goal + _grip_offset(arm, name))[:2], height], HOVERING)
     offset = _grip_offset(arm, name)
     yield from arm.move([*(goal + offset)[:2], height], HOVERING)
-    yield from arm.move(goal + offset, LOWERING)
+    yield from arm.descend(goal + offset, LOWERING)
     yield from arm.set_grip(OPEN, steps=6)
     yield from arm.rise(arm.position[2] + retreat_m)
 

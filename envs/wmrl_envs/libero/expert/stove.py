@@ -27,7 +27,7 @@ def turn_on(arm: Arm, *, attempts: int = 3) -> Motion:
         fit = narrowest_fit(points[points[:, 2] > top - 0.02])
         arm.grip, arm.yaw_rad = OPEN, fit.yaw_rad
         yield from arm.roam([x, y, top + 0.08], HOVERING)
-        yield from arm.move([x, y, top - 0.012], TOUCHING)
+        yield from arm.descend([x, y, top - 0.012], TOUCHING)
         yield from arm.set_grip(CLOSED)
         yield from _twist(arm, np.array([x, y, top - 0.012]))
         yield from arm.set_grip(OPEN, steps=6)
